@@ -1,0 +1,3 @@
+"""Assay: scores for language models' outputs that can be audited."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,177 @@
+"""What a caller asks for."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from app.domain.model import Model, NonBlankText, ShortText, Text
+
+RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
+ModelId = Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._-]+/[\x21-\x7e]+$")]
+MetadataValue = ShortText | bool | int | FiniteFloat | None
+
+
+class Mode(StrEnum):
+    """Inline answers with the finished run; queued answers at once with 202."""
+
+    INLINE = "inline"
+    QUEUED = "queued"
+
+
+class CacheMode(StrEnum):
+    """Use what is cached, replace it, or leave the shared cache alone."""
+
+    USE = "use"
+    REFRESH = "refresh"
+    OFF = "off"
+
+
+class StorePolicy(StrEnum):
+    """Keep all; keep no texts and prompts; keep nothing after the answer."""
+
+    FULL = "full"
+    RESULT = "result"
+    NONE = "none"
+
+
+class Priority(StrEnum):
+    """Order in the queue."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    BULK = "bulk"
+
+
+class Strategy(StrEnum):
+    """How the judge is asked; the result has the same shape."""
+
+    THREE_STEP = "three_step"
+    SINGLE_CALL = "single_call"
+    LABELS = "labels"
+
+
+class Part(Model):
+    """A piece of a message; parts without `text` (images, tool calls) carry nothing to judge."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: ShortText = "text"
+    text: Text | None = None
+
+
+class Message(Model):
+    """A chat message in any of the usual shapes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: ShortText
+    content: Text | Annotated[list[Part], Field(max_length=1_000)] | None = None
+
+    def texts(self) -> list[str]:
+        """Return the texts of every part, in order."""
+        if self.content is None:
+            return []
+        if isinstance(self.content, str):
+            return [self.content]
+        return [part.text for part in self.content if part.text]
+
+
+Messages = Annotated[list[Message], Field(min_length=1, max_length=1_000)]
+MESSAGE_BREAK = "\n\n"
+
+
+def text_of(content: str | list[Message]) -> str:
+    """Return the one text that spans refer to: all parts of all messages, joined by a blank line."""
+    if isinstance(content, str):
+        return content
+    return MESSAGE_BREAK.join(text for message in content for text in message.texts())
+
+
+def _refuse_textless(content: str | list[Message]) -> str | list[Message]:
+    if not text_of(content).strip():
+        raise PydanticCustomError("blank", "Send at least one message with a text that is not blank")
+    return content
+
+
+class Sampling(Model):
+    """Score only a share of the traffic; the same key always gives the same answer."""
+
+    rate: Annotated[FiniteFloat, Field(ge=0, le=1)]
+    key: Annotated[ShortText, StringConstraints(min_length=1)]
+
+
+class ScoreRequest(Model):
+    """Score one text with one scorer."""
+
+    output: Annotated[NonBlankText | Messages, AfterValidator(_refuse_textless)]
+    input: Text | Messages | None = None
+    context: Annotated[list[Text], Field(max_length=1_000)] | None = None
+    ground_truth: Text | None = None
+    metadata: Annotated[
+        dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], MetadataValue], Field(max_length=16)
+    ] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    model: ModelId | None = None
+    mode: Mode = Mode.INLINE
+    run_id: RunId | None = None
+    cache: CacheMode = CacheMode.USE
+    timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] | None = None
+    threshold: FiniteFloat | None = None
+    priority: Priority = Priority.NORMAL
+    sampling: Sampling | None = None
+    store: StorePolicy = StorePolicy.FULL
+
+
+class ScorerSelection(Model):
+    """One scorer of a multi-scorer request, with its own options and threshold."""
+
+    id: Annotated[str, StringConstraints(max_length=64)]
+    options: dict[str, Any] | None = None
+    threshold: FiniteFloat | None = None
+
+
+class MultiScoreRequest(ScoreRequest):
+    """Score one text with several scorers; `options` and `threshold` are defaults for all of them."""
+
+    scorers: Annotated[
+        list[Annotated[str, StringConstraints(max_length=64)] | ScorerSelection], Field(min_length=1, max_length=16)
+    ]
+
+
+class Options(Model):
+    """What every scorer understands; a scorer's own options extend this."""
+
+    scale: Annotated[FiniteFloat, Field(gt=0, le=1_000_000)] = 1.0
+    include_reason: bool = True
+    language: Annotated[str, StringConstraints(max_length=35)] | None = Field(
+        default=None, description="BCP 47 tag of the reason's language; default: the scored text's own"
+    )
+    strategy: Strategy = Strategy.THREE_STEP
+
+
+class RunRequest(Model):
+    """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed."""
+
+    scorer_id: str
+    output: str | list[Message]
+    input: str | list[Message] | None = None
+    context: list[str] | None = None
+    ground_truth: str | None = None
+    options: dict[str, Any]
+    model: str
+    cache: CacheMode = CacheMode.USE
+    threshold: float | None = None
+    priority: Priority = Priority.NORMAL
+    store: StorePolicy = StorePolicy.FULL
+
+    @property
+    def text(self) -> str:
+        """The text that is scored; spans are code point offsets into it."""
+        return text_of(self.output)
+
+    @property
+    def question(self) -> str | None:
+        """The text that the output answers, when there is one."""
+        return None if self.input is None else text_of(self.input)

@@ -1,0 +1,129 @@
+"""The run: what is stored, what callers poll, what the worker fills in. There is one schema for all three."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from app.domain.errors import RunError
+from app.domain.model import Model
+from app.domain.request import MetadataValue
+
+
+class RunStatus(StrEnum):
+    """Where a run stands; only queued and running move on."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    NOT_SCORABLE = "not_scorable"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the status is final."""
+        return self not in (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+class Direction(StrEnum):
+    """Which end of the range is good."""
+
+    LOWER_IS_BETTER = "lower_is_better"
+    HIGHER_IS_BETTER = "higher_is_better"
+
+
+class Step(StrEnum):
+    """The judge's steps, as they are named in errors, events and metrics."""
+
+    PREPROCESS = "preprocess"
+    ANALYZE = "analyze"
+    GENERATE_REASON = "generateReason"
+
+
+class Span(Model):
+    """A half-open range of Unicode code points in the scored text."""
+
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=0)]
+
+
+class Coverage(Model):
+    """How many items the judge was asked about and how many it judged."""
+
+    asked: int
+    judged: int
+
+
+class Usage(Model):
+    """What the run cost; `cost_usd` is null when the judge's prices are not known."""
+
+    judge_calls: int = 0
+    cache_hits: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class Timings(Model):
+    """Milliseconds; null for what did not happen."""
+
+    queued_ms: float | None = None
+    preprocess_ms: float | None = None
+    analyze_ms: float | None = None
+    generate_reason_ms: float | None = None
+    total_ms: float | None = None
+
+
+class Warning(Model):
+    """Something went wrong that did not cost the score."""
+
+    code: str
+    detail: str
+    step: Step | None = None
+
+
+class Run(Model):
+    """One text judged by one scorer."""
+
+    run_id: str
+    scorer_id: str
+    scorer_version: str
+    status: RunStatus
+    score: float | None = None
+    scale: float = 1.0
+    range: tuple[float, float] = (0.0, 1.0)
+    direction: Direction
+    interpretation: str | None = None
+    threshold: float | None = None
+    passed: bool | None = None
+    reason: str | None = None
+    coverage: Coverage | None = None
+    preprocess_step_result: dict[str, Any] | None = None
+    preprocess_prompt: str | None = None
+    analyze_step_result: dict[str, Any] | None = None
+    analyze_prompt: str | None = None
+    generate_reason_prompt: str | None = None
+    confidence: float | None = None
+    model: str
+    usage: Usage = Usage()
+    timings: Timings = Timings()
+    metadata: dict[str, MetadataValue] = Field(default_factory=dict)
+    warnings: list[Warning] = Field(default_factory=list)
+    error: RunError | None = None
+    attempts: int = 0
+    created_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    deadline_at: datetime | None = None
+    expires_at: datetime
+
+
+class RunEvent(Model):
+    """What `/events` streams: a step as it ends, then the run."""
+
+    id: str
+    event: Literal["step", "run"]
+    data: str

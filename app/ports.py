@@ -1,0 +1,371 @@
+"""What the core needs from outside, each as a Protocol; `app/wiring.py` chooses who serves it."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+from app.domain.request import CacheMode, Priority, RunRequest
+from app.domain.run import Run, RunEvent, RunStatus
+
+# --- the judge model -------------------------------------------------------------------------------------------------
+
+
+class FinishReason(StrEnum):
+    """Why the model stopped, whatever the provider calls it."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What one judge call sends; `schema` is the JSON schema that its reply must satisfy."""
+
+    system: str
+    user: str
+    schema: dict[str, Any]
+    name: str
+    max_tokens: int
+
+    @property
+    def text(self) -> str:
+        """The prompt as it is shown to people."""
+        return f"{self.system}\n\n{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came back: `text` without reasoning channels, tokens as the provider counted them (0 when it did not).
+
+    `model` is the `provider/name` that answered.
+    """
+
+    text: str
+    finish: FinishReason
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class ChatModel(Protocol):
+    """One judge model."""
+
+    @property
+    def id(self) -> str:
+        """`provider/name`, as callers name it."""
+        ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Prompt and reply together must fit this."""
+        ...
+
+    @property
+    def max_output_tokens(self) -> int:
+        """The most that one reply may take."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Everything that makes two judges differ (provider, base URL, model, parameters), for cache keys; no secrets."""
+        ...
+
+    async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+        """Ask the model, retries included; `deadline` is on the Clock's monotonic scale.
+
+        Raises JudgeTimeout, JudgeUnavailable, ContextOverflow (the provider said so), NotConfigured (401, 403, 404,
+        400: the detail says what to set). A refusal or an empty or cut reply is a Completion, not an error.
+        """
+        ...
+
+
+class ChatModels(Protocol):
+    """The configured judge models."""
+
+    @property
+    def default(self) -> str | None:
+        """The id used when a request names none; None when no judge is configured."""
+        ...
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """All ids that a request may name."""
+        ...
+
+    def get(self, model_id: str) -> ChatModel:
+        """Return the judge with that id; raises KeyError."""
+        ...
+
+
+# --- the prompt/response cache ---------------------------------------------------------------------------------------
+
+
+class Source(StrEnum):
+    """Where a step's answer came from."""
+
+    LLM = "llm"
+    CACHE = "cache"
+    COALESCED = "coalesced"
+
+
+class CachedAnswer(NamedTuple):
+    """A validated reply and where it came from."""
+
+    value: bytes
+    source: Source
+
+
+class AnswerCache(Protocol):
+    """Validated replies by key. An outage is counted and otherwise unseen: `ask` is then simply awaited."""
+
+    async def answer(self, key: str, mode: CacheMode, ask: Callable[[], Awaitable[bytes]]) -> CachedAnswer:
+        """Return the reply stored under key, or ask for it once, whoever else (any process) wants it now.
+
+        `ask` returns bytes only when they are worth storing; what it raises is raised here and stored nowhere.
+        REFRESH always asks and overwrites. OFF always asks and neither reads nor writes.
+        A waiting caller whose leader fails with a JudgeError in this process gets the same error; a waiter whose leader
+        was cancelled or died takes over.
+        """
+        ...
+
+    async def forget(self, keys: list[str]) -> None:
+        """Delete these replies (for DELETE of a run)."""
+        ...
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """Which run, of which tenant."""
+
+    tenant: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to be stored: `fingerprint` is a digest of the caller's body, by which a repeat is told from a conflict."""
+
+    key: RunKey
+    run: Run
+    request: RunRequest
+    fingerprint: str
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as the store has it; `body` is the JSON of the Run, `etag` changes with every change of it."""
+
+    body: bytes
+    etag: str
+    status: RunStatus
+    fingerprint: str
+
+
+class Created(NamedTuple):
+    """Whether this call stored the run, and the run that stands under its id now."""
+
+    new: bool
+    stored: StoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A right to execute a run until the lease ends; `token` fences out every earlier claim."""
+
+    key: RunKey
+    token: int
+    run: Run
+    request: RunRequest
+
+
+class ListQuery(NamedTuple):
+    """Filters of `GET /v1/runs`; `cursor` is opaque, from an earlier page."""
+
+    tenant: str
+    scorer_id: str | None = None
+    status: RunStatus | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    metadata: tuple[tuple[str, str], ...] = ()
+    limit: int = 20
+    cursor: str | None = None
+
+
+class Page(NamedTuple):
+    """JSON bodies of runs, newest first, and the cursor of the next page (None at the end)."""
+
+    bodies: list[bytes]
+    next_cursor: str | None
+
+
+class RunStore(Protocol):
+    """The truth about runs. Every method raises StoreUnavailable when its server does not answer in time.
+
+    Allowed arrows, guarded in the store: (none) -> queued | running; queued -> running | cancelled | expired;
+    running -> queued (released) | any end state; failed | expired | cancelled -> queued (retried).
+    """
+
+    async def create(self, new: NewRun, *, claim_lease_s: float | None = None) -> tuple[Created, Claim | None]:
+        """Store a run unless its id exists; with a lease, store it as running and claimed by this caller at once."""
+        ...
+
+    async def get(self, key: RunKey) -> StoredRun | None:
+        """Return the run, or None."""
+        ...
+
+    async def get_request(self, key: RunKey) -> RunRequest | None:
+        """Return what the run was asked to do, or None when it is not kept."""
+        ...
+
+    async def claim(self, key: RunKey, lease_s: float) -> Claim | None:
+        """Take a queued run, or a running one whose lease ended; None when it is not to be had (ended, held, deleted)."""
+        ...
+
+    async def renew(self, claim: Claim, lease_s: float) -> bool:
+        """Extend the lease; False when the claim is no longer valid (cancelled, taken over, deleted)."""
+        ...
+
+    async def checkpoint(self, claim: Claim, run: Run, event: str) -> bool:
+        """Keep a running run's partial results and tell listeners that step `event` ended; False as for renew."""
+        ...
+
+    async def finish(self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool) -> bool:
+        """Write the end state, once; False when the claim is no longer valid and nothing was written."""
+        ...
+
+    async def release(self, claim: Claim) -> bool:
+        """Give a running run back as queued, its partial results kept."""
+        ...
+
+    async def cancel(self, key: RunKey, now: datetime) -> StoredRun | None:
+        """End a queued or running run as cancelled; returns the run as it stands then, None when unknown."""
+        ...
+
+    async def requeue(self, key: RunKey, run: Run) -> bool:
+        """Replace an ended run by `run` (queued, a new attempt); False when it is not ended or not there."""
+        ...
+
+    async def delete(self, key: RunKey) -> list[str] | None:
+        """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
+        ...
+
+    async def list(self, query: ListQuery) -> Page:
+        """Return a page of runs; raises InvalidRequest for a cursor that is not ours."""
+        ...
+
+    async def events(self, key: RunKey, after: str | None) -> list[RunEvent]:
+        """Return the run's events after that id (all when None), oldest first."""
+        ...
+
+    async def remember(self, tenant: str, idempotency_key: str, fingerprint: str, run_ids: tuple[str, ...]) -> "Remembered":
+        """Tie an Idempotency-Key to these run ids, or return what it is tied to already."""
+        ...
+
+    async def fence_key(self) -> bytes:
+        """Return the secret that fences are made with: 32 random bytes, made once and shared by all processes."""
+        ...
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable unless the server answers within a second."""
+        ...
+
+
+class Remembered(NamedTuple):
+    """What an Idempotency-Key stands for; `new` when this call tied it."""
+
+    new: bool
+    fingerprint: str
+    run_ids: tuple[str, ...]
+
+
+class Notifier(Protocol):
+    """Wakes those who wait for a run, in any process. A wake-up is a hint: look at the store after it."""
+
+    def watch(self, key: RunKey) -> AbstractAsyncContextManager["Watch"]:
+        """Register interest in a run; enter before reading the store, so that no change is missed."""
+        ...
+
+
+class Watch(Protocol):
+    """One listener's interest in one run."""
+
+    async def changed(self, timeout_s: float) -> bool:
+        """Wait for the next change (step, end, cancel, delete); False when the time is over first."""
+        ...
+
+
+class QueueDepth(NamedTuple):
+    """Jobs waiting by priority, and how long the oldest has waited (seconds, 0 when none)."""
+
+    by_priority: dict[Priority, int]
+    oldest_s: float
+
+
+class RunQueue(Protocol):
+    """Carries run ids to workers; the run itself stays in the store."""
+
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
+        """Put a run in line; raises CapacityReduced when the queue is full, StoreUnavailable when it is away."""
+        ...
+
+    async def check_room(self) -> None:
+        """Raise CapacityReduced when enqueue would."""
+        ...
+
+    async def remove(self, key: RunKey) -> None:
+        """Take a run out of line and delete every trace of its job."""
+        ...
+
+    async def depth(self) -> QueueDepth:
+        """Return what waits, without side effects."""
+        ...
+
+    async def workers(self) -> int:
+        """Return how many workers are alive."""
+        ...
+
+
+# --- time and telemetry ----------------------------------------------------------------------------------------------
+
+
+class Clock(Protocol):
+    """Time, so that tests can hold it."""
+
+    def now(self) -> datetime:
+        """The wall clock, UTC and aware."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on the event loop's scale."""
+        ...
+
+
+class Telemetry(Protocol):
+    """Counts and durations; seconds throughout. Labels come from fixed sets only."""
+
+    def run_started(self, scorer: str, mode: str) -> None: ...
+
+    def run_finished(self, scorer: str, mode: str, status: str, seconds: float, score: float | None) -> None: ...
+
+    def queue_waited(self, priority: str, seconds: float) -> None: ...
+
+    def step_finished(self, scorer: str, step: str, source: str, seconds: float) -> None: ...
+
+    def judge_called(
+        self, model: str, outcome: str, seconds: float, input_tokens: int, output_tokens: int, cost_usd: float | None
+    ) -> None: ...
+
+    def judge_retried(self, model: str, cause: str) -> None: ...
+
+    def reply_invalid(self, scorer: str, step: str, reason: str) -> None: ...
+
+    def cache_used(self, result: str) -> None: ...
