@@ -72,11 +72,11 @@ class ChatModel(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that makes two judges differ (provider, base URL, model, parameters), for cache keys; no secrets."""
+        """What makes two judges differ (provider, base URL, model, parameters), for cache keys; no secrets."""
         ...
 
     async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
-        """Ask the model, retries included; `deadline` is on the Clock's monotonic scale.
+        """Ask the model, retries included; `deadline` is on the monotonic scale of the Clock.
 
         Raises JudgeTimeout, JudgeUnavailable, ContextOverflow (the provider said so), NotConfigured (401, 403, 404,
         400: the detail says what to set). A refusal or an empty or cut reply is a Completion, not an error.
@@ -258,7 +258,7 @@ class RunStore(Protocol):
         """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
         ...
 
-    async def list(self, query: ListQuery) -> Page:
+    async def list_page(self, query: ListQuery) -> Page:
         """Return a page of runs; raises InvalidRequest for a cursor that is not ours."""
         ...
 
@@ -266,7 +266,9 @@ class RunStore(Protocol):
         """Return the run's events after that id (all when None), oldest first."""
         ...
 
-    async def remember(self, tenant: str, idempotency_key: str, fingerprint: str, run_ids: tuple[str, ...]) -> "Remembered":
+    async def remember(
+        self, tenant: str, idempotency_key: str, fingerprint: str, run_ids: tuple[str, ...]
+    ) -> "Remembered":
         """Tie an Idempotency-Key to these run ids, or return what it is tied to already."""
         ...
 

@@ -14,14 +14,18 @@ class SettingsError(Exception):
 class Settings(BaseSettings):
     """Everything an operator can set."""
 
-    model_config = SettingsConfigDict(env_prefix="ASSAY_", env_file=".env", extra="ignore", frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ASSAY_", env_file=".env", extra="ignore", frozen=True, hide_input_in_errors=True
+    )
 
     host: str = Field("127.0.0.1", description="Address the API listens on")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8000, description="Port the API listens on")
     data_dir: Path = Field(Path("data"), description="Where the embedded Valkey keeps its append-only file")
     log_level: Annotated[str, StringConstraints(pattern="^(debug|info|warning|error)$")] = "info"
 
-    redis_url: SecretStr | None = Field(None, description="Runs and queue: redis://, rediss:// or unix://; default: embedded")
+    redis_url: SecretStr | None = Field(
+        None, description="Runs and queue: redis://, rediss:// or unix://; default: embedded"
+    )
     cache_redis_url: SecretStr | None = Field(None, description="Prompt/response cache; default: the same server")
 
     judge_model: str | None = Field(None, description="provider/name of the default judge")
@@ -32,19 +36,35 @@ class Settings(BaseSettings):
     judge_timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="One judge call, answer included")
     judge_connect_timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
     judge_max_retries: Annotated[int, Field(ge=0, le=10)] = Field(2, description="Retries of a failed judge call")
-    judge_max_in_flight: Annotated[int, Field(ge=1, le=10_000)] = Field(256, description="Calls at once per process and judge")
+    judge_max_in_flight: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        256, description="Calls at once per process and judge"
+    )
 
     workers: Annotated[int, Field(ge=0, le=64)] = Field(1, description="Worker processes that `assay up` starts")
-    worker_concurrency: Annotated[int, Field(ge=1, le=1024)] = Field(64, description="Runs at once in one worker process")
-    worker_grace_s: Annotated[float, Field(ge=0, le=3600)] = Field(30.0, description="How long a stopping worker finishes runs")
+    worker_concurrency: Annotated[int, Field(ge=1, le=1024)] = Field(
+        64, description="Runs at once in one worker process"
+    )
+    worker_grace_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        30.0, description="How long a stopping worker finishes runs"
+    )
     run_ttl: Annotated[int, Field(ge=60)] = Field(7 * 86_400, description="Seconds a run is kept")
     cache_ttl: Annotated[int, Field(ge=1)] = Field(86_400, description="Seconds a reply is cached")
-    idempotency_ttl: Annotated[int, Field(ge=60)] = Field(86_400, description="Seconds an Idempotency-Key is remembered")
-    run_timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] = Field(300_000, description="Deadline of a run that names none")
+    idempotency_ttl: Annotated[int, Field(ge=60)] = Field(
+        86_400, description="Seconds an Idempotency-Key is remembered"
+    )
+    run_timeout_ms: Annotated[int, Field(ge=1, le=86_400_000)] = Field(
+        300_000, description="Deadline of a run that names none"
+    )
     inline_wait_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="Longest inline wait before 202")
-    run_lease_s: Annotated[float, Field(ge=1, le=600)] = Field(15.0, description="A running run is taken over when its lease ends")
-    queue_limit: Annotated[int, Field(ge=1)] = Field(50_000, description="Waiting runs beyond this are refused with 503")
-    max_body_bytes: Annotated[int, Field(ge=1024)] = Field(4_194_304, description="Larger request bodies are refused with 413")
+    run_lease_s: Annotated[float, Field(ge=1, le=600)] = Field(
+        15.0, description="A running run is taken over when its lease ends"
+    )
+    queue_limit: Annotated[int, Field(ge=1)] = Field(
+        50_000, description="Waiting runs beyond this are refused with 503"
+    )
+    max_body_bytes: Annotated[int, Field(ge=1024)] = Field(
+        4_194_304, description="Larger request bodies are refused with 413"
+    )
     docs: bool = Field(True, description="Serve /docs")
 
 
@@ -53,5 +73,7 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        lines = [f"ASSAY_{'.'.join(str(part) for part in fault['loc']).upper()}: {fault['msg']}" for fault in error.errors()]
+        lines = [
+            f"ASSAY_{'.'.join(str(part) for part in fault['loc']).upper()}: {fault['msg']}" for fault in error.errors()
+        ]
         raise SettingsError("\n".join(lines)) from None

@@ -77,7 +77,7 @@ class Timings(Model):
     total_ms: float | None = None
 
 
-class Warning(Model):
+class RunWarning(Model):
     """Something went wrong that did not cost the score."""
 
     code: str
@@ -111,7 +111,7 @@ class Run(Model):
     usage: Usage = Usage()
     timings: Timings = Timings()
     metadata: dict[str, MetadataValue] = Field(default_factory=dict)
-    warnings: list[Warning] = Field(default_factory=list)
+    warnings: list[RunWarning] = Field(default_factory=list)
     error: RunError | None = None
     attempts: int = 0
     created_at: datetime
