@@ -227,7 +227,7 @@ class RunStore(Protocol):
         ...
 
     async def claim(self, key: RunKey, lease_s: float) -> Claim | None:
-        """Take a queued run, or a running one whose lease ended; None when it is not to be had (ended, held, deleted)."""
+        """Take a queued run, or a running one whose lease ended; None when it is not to be had."""
         ...
 
     async def renew(self, claim: Claim, lease_s: float) -> bool:

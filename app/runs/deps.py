@@ -1,0 +1,32 @@
+"""What run semantics need from outside, in one immutable bundle."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.judge.scorer import Scorer
+from app.ports import AnswerCache, ChatModels, Clock, Notifier, RunQueue, RunStore, Telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class RunPolicy:
+    """The numbers an operator sets: seconds, unless the name says otherwise."""
+
+    run_ttl_s: int
+    run_timeout_ms: int
+    inline_wait_s: float
+    lease_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Deps:
+    """Built once a process by `build_deps`; shared by every request and job."""
+
+    scorers: Mapping[str, Scorer]
+    models: ChatModels
+    cache: AnswerCache
+    store: RunStore
+    queue: RunQueue
+    notifier: Notifier
+    clock: Clock
+    telemetry: Telemetry
+    policy: RunPolicy
