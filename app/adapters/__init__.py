@@ -1,0 +1,1 @@
+"""One port each, served by a library or a server."""
