@@ -1,0 +1,65 @@
+# Two commands are enough: `make up` runs Assay, `make test` checks it. Both install what they need into .venv first.
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration local-model bench lock setup dev clean
+
+BIN := .venv/bin
+PYTEST := $(BIN)/pytest
+T ?=
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: setup ## Run Assay here: API, worker, Redis and a judge; Ctrl-C ends it all
+	@exec $(BIN)/assay up
+
+test: check unit contract integration local-model ## Everything that CI runs
+
+check: lint types imports openapi-check ## Style, types, import directions and the OpenAPI file
+
+lint: dev ## Ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: dev ## Let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: dev ## mypy --strict on app and worker
+	$(BIN)/mypy
+
+imports: dev ## Imports point one way
+	$(BIN)/lint-imports --no-cache
+
+openapi: dev ## Write openapi/openapi.json from the code
+	$(BIN)/python -m scripts.openapi
+
+openapi-check: dev ## Fail when openapi/openapi.json is not what the code says
+	$(BIN)/python -m scripts.openapi --check
+
+unit: dev ## Unit tests, with 100 % branch coverage of domain, judge and scorers
+	$(PYTEST) tests/unit --cov --cov-report=term $(T)
+
+contract: dev ## The HTTP contract: any bytes in, problem+json out
+	$(PYTEST) tests/contract $(T)
+
+integration: dev ## Real processes, a real Redis, a stub judge
+	$(PYTEST) tests/integration -m "not local_model" $(T)
+
+local-model: dev ## One run end to end with the real local model
+	$(PYTEST) tests -m local_model $(T)
+
+bench: dev ## Throughput and overhead on this machine, with a stub judge
+	$(BIN)/python -m bench
+
+lock: dev ## Write the lock files anew; `make lock ARGS=--upgrade` takes newer versions
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock $(ARGS)
+
+setup:
+	@scripts/setup up
+
+dev:
+	@scripts/setup dev
+
+clean: ## Remove the environment and caches; data/ stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
