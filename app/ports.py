@@ -234,8 +234,11 @@ class RunStore(Protocol):
         """Extend the lease; False when the claim is no longer valid (cancelled, taken over, deleted)."""
         ...
 
-    async def checkpoint(self, claim: Claim, run: Run, event: str) -> bool:
-        """Keep a running run's partial results and tell listeners that step `event` ended; False as for renew."""
+    async def checkpoint(self, claim: Claim, run: Run, event: str | None) -> bool:
+        """Keep a running run as it is now; False as for renew.
+
+        With `event`, the name of the step that ended, listeners are told and the event is kept.
+        """
         ...
 
     async def finish(self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool) -> bool:

@@ -5,6 +5,7 @@ AssayError
 │   ├── InvalidRequest               invalid_request, with one entry per fault
 │   ├── NotFound                     not_found
 │   ├── IdempotencyConflict          idempotency_conflict
+│   ├── RunConflict                  invalid_request: the run's state does not allow it (409)
 │   └── ContextOverflow              context_overflow (found before any judge call)
 ├── ServiceError                     Assay can't take it now
 │   ├── CapacityReduced              capacity_reduced, with retry_after seconds
@@ -116,6 +117,13 @@ class IdempotencyConflict(CallerError):
 
     code = ErrorCode.IDEMPOTENCY_CONFLICT
     title = "The key or runId belongs to another request"
+
+
+class RunConflict(CallerError):
+    """The run's state does not allow what was asked."""
+
+    code = ErrorCode.INVALID_REQUEST
+    title = "The run's state does not allow this"
 
 
 class ContextOverflow(CallerError):

@@ -165,6 +165,7 @@ class RunRequest(Model):
     threshold: float | None = None
     priority: Priority = Priority.NORMAL
     store: StorePolicy = StorePolicy.FULL
+    timeout_ms: int
 
     @property
     def text(self) -> str:

@@ -1,5 +1,6 @@
 """The run: what is stored, what callers poll, what the worker fills in. There is one schema for all three."""
 
+import hashlib
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -9,6 +10,9 @@ from pydantic import Field
 from app.domain.errors import RunError
 from app.domain.model import Model
 from app.domain.request import MetadataValue
+
+VERBATIM_FIELDS = frozenset({"opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage"})
+"""Names under which step results quote submitted texts; `store: result` blanks them."""
 
 
 class RunStatus(StrEnum):
@@ -127,3 +131,8 @@ class RunEvent(Model):
     id: str
     event: Literal["step", "run"]
     data: str
+
+
+def etag_of(body: bytes) -> str:
+    """Return the entity tag of a run's JSON: its SHA-256, cut to 128 bits."""
+    return hashlib.sha256(body).hexdigest()[:32]

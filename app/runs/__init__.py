@@ -1,1 +1,1 @@
-"""Run semantics: accept, execute, follow, cancel, retry, delete. The API and the worker call these and nothing deeper."""
+"""Run semantics: accept, execute, follow, change. The API and the worker call these and nothing deeper."""

@@ -15,6 +15,7 @@ class RunPolicy:
     run_timeout_ms: int
     inline_wait_s: float
     lease_s: float
+    finish_patience_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,225 @@
+"""From a caller's body to a run that may be stored: scorer, options, inputs and judge are checked here."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import uuid_utils
+from pydantic import ValidationError
+
+from app.domain.errors import Fault, InvalidRequest, NotConfigured, NotFound
+from app.domain.request import (
+    MultiScoreRequest,
+    Options,
+    RunRequest,
+    Sampling,
+    ScoreRequest,
+    ScorerSelection,
+    StorePolicy,
+)
+from app.domain.run import Run, RunStatus
+from app.judge.scorer import Scorer
+from app.ports import NewRun, RunKey
+from app.runs.deps import Deps
+
+MAX_RUN_ID = 64
+
+
+class Accepted(NamedTuple):
+    """One scorer's share of a request, checked; `options` and `threshold` are that scorer's own."""
+
+    scorer: Scorer
+    options: Options
+    threshold: float | None
+
+
+def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
+    """Check a single-scorer body; raises NotFound, InvalidRequest with every fault, or NotConfigured."""
+    scorer = deps.scorers.get(scorer_id)
+    if scorer is None:
+        raise NotFound("There is no such scorer; GET /v1/scorers lists them")
+    faults: list[Fault] = []
+    options = _checked_options(scorer, body.options, "#/options", faults)
+    faults += _missing_inputs(scorer, body)
+    faults += _model_faults(deps, body)
+    if faults or options is None:
+        raise InvalidRequest("The request has faults; see errors", tuple(faults))
+    return Accepted(scorer, options, body.threshold)
+
+
+def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
+    """Check a multi-scorer body as accept does; unknown scorers are faults of `#/scorers/i`."""
+    faults: list[Fault] = []
+    accepted: list[Accepted] = []
+    for index, chosen in enumerate(body.scorers):
+        selection = chosen if isinstance(chosen, ScorerSelection) else ScorerSelection(id=chosen)
+        scorer = deps.scorers.get(selection.id)
+        if scorer is None:
+            known = ", ".join(sorted(deps.scorers))
+            faults.append(Fault(pointer=f"#/scorers/{index}", code="unknown_scorer", detail=f"Choose one of: {known}"))
+            continue
+        own = selection.options is not None
+        pointer = f"#/scorers/{index}/options" if own else "#/options"
+        options = _checked_options(scorer, selection.options or {} if own else body.options, pointer, faults)
+        faults += _missing_inputs(scorer, body)
+        if options is not None:
+            threshold = body.threshold if selection.threshold is None else selection.threshold
+            accepted.append(Accepted(scorer, options, threshold))
+    faults += _model_faults(deps, body)
+    if faults:
+        raise InvalidRequest("The request has faults; see errors", tuple(dict.fromkeys(faults)))
+    return accepted
+
+
+def _checked_options(scorer: Scorer, options: Mapping[str, Any], pointer: str, faults: list[Fault]) -> Options | None:
+    try:
+        return scorer.options.model_validate(options)
+    except ValidationError as error:
+        faults += faults_of(error, pointer)
+        return None
+
+
+def faults_of(error: ValidationError, pointer: str) -> list[Fault]:
+    """Return one Fault per pydantic error, its location below `pointer`; never the value."""
+    return [
+        Fault(
+            pointer="/".join([pointer, *(_escaped(part) for part in fault["loc"])]),
+            code=fault["type"],
+            detail=fault["msg"],
+        )
+        for fault in error.errors(include_input=False, include_url=False, include_context=False)
+    ]
+
+
+def _escaped(part: str | int) -> str:
+    return str(part).replace("~", "~0").replace("/", "~1")
+
+
+def _missing_inputs(scorer: Scorer, body: ScoreRequest) -> list[Fault]:
+    fields = {field.alias: getattr(body, name) for name, field in ScoreRequest.model_fields.items()}
+    return [
+        Fault(pointer=f"#/{need}", code="missing", detail=f"The scorer {scorer.id} needs {need}")
+        for need in scorer.needs
+        if not _given(fields.get(need))
+    ]
+
+
+def _given(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(value.strip())
+    return bool(value)
+
+
+def _model_faults(deps: Deps, body: ScoreRequest) -> list[Fault]:
+    if body.model is None:
+        if deps.models.default is None:
+            raise NotConfigured("No judge model is configured: set ASSAY_JUDGE_MODEL or ASSAY_MODELS_FILE")
+        return []
+    if body.model in deps.models.ids:
+        return []
+    known = ", ".join(deps.models.ids) or "none is configured"
+    return [Fault(pointer="#/model", code="unknown_model", detail=f"Choose one of the configured models: {known}")]
+
+
+def is_sampled(sampling: Sampling | None) -> bool:
+    """Return whether this traffic is scored: the key's SHA-256, read as a fraction of 2^64, lies below the rate."""
+    if sampling is None:
+        return True
+    fraction = int.from_bytes(hashlib.sha256(sampling.key.encode()).digest()[:8], "big") / 2**64
+    return fraction < sampling.rate
+
+
+def fingerprint(body: ScoreRequest, scorer_id: str | None) -> str:
+    """Return the digest by which a repeated request is told from another one under the same key or runId."""
+    fields = body.model_dump(mode="json", by_alias=True, exclude={"run_id"})
+    canonical = json.dumps([scorer_id, fields], sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def new_run_id() -> str:
+    """Return a UUIDv7, so that ids sort by time."""
+    return str(uuid_utils.uuid7())
+
+
+def run_ids_for(body: MultiScoreRequest, accepted: list[Accepted]) -> tuple[str, ...]:
+    """Return an id per scorer: the caller's runId alone for one scorer, else runId-scorerId (-2, -3 for repeats)."""
+    if body.run_id is None:
+        return tuple(new_run_id() for _ in accepted)
+    if len(accepted) == 1:
+        return (body.run_id,)
+    seen: dict[str, int] = {}
+    ids = []
+    for item in accepted:
+        count = seen[item.scorer.id] = seen.get(item.scorer.id, 0) + 1
+        ids.append(f"{body.run_id}-{item.scorer.id}" + (f"-{count}" if count > 1 else ""))
+    if max(map(len, ids)) > MAX_RUN_ID:
+        detail = (
+            f"With several scorers each run is called runId-scorerId, at most {MAX_RUN_ID} characters; shorten runId"
+        )
+        raise InvalidRequest(
+            "The request has faults; see errors", (Fault(pointer="#/runId", code="too_long", detail=detail),)
+        )
+    return tuple(ids)
+
+
+def new_run(
+    deps: Deps,
+    tenant: str,
+    run_id: str,
+    body: ScoreRequest,
+    accepted: Accepted,
+    status: RunStatus,
+    idempotency_key: str | None = None,
+) -> NewRun:
+    """Return the run as it is stored first: queued, or running when the caller executes it itself."""
+    now = deps.clock.now()
+    scorer, options, threshold = accepted
+    request = RunRequest(
+        scorer_id=scorer.id,
+        output=body.output,
+        input=body.input,
+        context=body.context,
+        ground_truth=body.ground_truth,
+        options=options.model_dump(mode="json", by_alias=True),
+        model=body.model or deps.models.default or "",
+        cache=body.cache,
+        threshold=threshold,
+        priority=body.priority,
+        store=body.store,
+        timeout_ms=body.timeout_ms or deps.policy.run_timeout_ms,
+    )
+    run = Run(
+        run_id=run_id,
+        scorer_id=scorer.id,
+        scorer_version=scorer.version,
+        status=status,
+        scale=options.scale,
+        range=(0.0, options.scale),
+        direction=scorer.direction,
+        threshold=threshold,
+        model=request.model,
+        metadata=body.metadata,
+        attempts=1 if status is RunStatus.RUNNING else 0,
+        created_at=now,
+        started_at=now if status is RunStatus.RUNNING else None,
+        deadline_at=now + timedelta(milliseconds=request.timeout_ms),
+        expires_at=now + timedelta(seconds=deps.policy.run_ttl_s),
+    )
+    return NewRun(
+        key=RunKey(tenant, run_id),
+        run=run,
+        request=request,
+        fingerprint=fingerprint(body, scorer.id),
+        idempotency_key=idempotency_key,
+    )
+
+
+def refuse_unkept(body: ScoreRequest, *, queued: bool, idempotency_key: str | None) -> None:
+    """Refuse `store: none` where something would have to be kept: raises InvalidRequest."""
+    if body.store is not StorePolicy.NONE or not (queued or idempotency_key):
+        return
+    what = "a queued run has to be kept" if queued else "an Idempotency-Key has to be kept"
+    fault = Fault(pointer="#/store", code="nothing_kept", detail=f"store none keeps nothing, but {what}")
+    raise InvalidRequest("The request has faults; see errors", (fault,))

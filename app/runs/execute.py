@@ -1,0 +1,262 @@
+"""Execute a claimed run: the one function that the inline route and the worker both await."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import structlog
+
+from app.domain.errors import Internal, NotConfigured, RunExpired, StoreUnavailable
+from app.domain.request import RunRequest, StorePolicy
+from app.domain.run import Run, RunStatus, Step
+from app.judge.execute import Judge, judge_run
+from app.ports import Claim, RunKey
+from app.runs.deps import Deps
+from app.runs.kept import kept
+
+log = structlog.get_logger()
+
+PRIVATE_KEY_PREFIX = "run:"
+FINISH_PAUSE_S = 0.5
+
+
+class ClaimLost(Exception):
+    """The run was cancelled, deleted or taken over: what was computed must not be written."""
+
+
+async def execute_claimed_run(deps: Deps, key: RunKey) -> None:
+    """Claim a queued run and execute it; quiet when there is nothing to claim. What a worker's job does.
+
+    Keeps trying to write the end state while the store is away, since the answers are paid for.
+    """
+    claim = await claim_run(deps, key)
+    if claim is None:
+        return
+    with contextlib.suppress(ClaimLost):
+        await execute_run(deps, claim, mode="queued", patience_s=deps.policy.finish_patience_s)
+
+
+async def claim_run(deps: Deps, key: RunKey) -> Claim | None:
+    """Take a run that waits, or whose holder's lease ended, and mark it as running; None when it is not to be had."""
+    claim = await deps.store.claim(key, deps.policy.lease_s)
+    if claim is None:
+        return None
+    now = deps.clock.now()
+    queued_ms = _milliseconds_since(_accepted_at(claim.run, claim.request), now)
+    deps.telemetry.queue_waited(claim.request.priority.value, queued_ms / 1000)
+    run = claim.run.model_copy(
+        update={
+            "status": RunStatus.RUNNING,
+            "started_at": now,
+            "attempts": claim.run.attempts + 1,
+            "timings": claim.run.timings.model_copy(update={"queued_ms": queued_ms}),
+        }
+    )
+    with contextlib.suppress(StoreUnavailable):
+        await deps.store.checkpoint(claim, run, None)
+    return replace(claim, run=run)
+
+
+async def execute_run(deps: Deps, claim: Claim, *, mode: str, patience_s: float = 0.0) -> Run:
+    """Judge the claimed run and write its end state, once; returns the run as it ended and as it is kept.
+
+    Raises ClaimLost when somebody else decides over the run now, StoreUnavailable when the end state could not be
+    written within patience_s. When cancelled, gives the run back as queued with the steps it has.
+    """
+    with _telemetry(deps, claim.run, mode) as outcome:
+        cache_keys: list[str] = []
+        try:
+            run = await _judge_while_held(deps, claim, cache_keys)
+            await _finish(deps, claim, run, cache_keys, patience_s)
+        except asyncio.CancelledError:
+            await _give_back(deps, claim)
+            raise
+        except ClaimLost:
+            await deps.cache.forget(cache_keys)
+            log.info("run_claim_lost", run_id=claim.run.run_id, mode=mode)
+            raise
+        outcome.append(run)
+    return run
+
+
+async def execute_unstored(deps: Deps, claim: Claim) -> Run:
+    """Judge a run that is kept nowhere (`store: none`)."""
+
+    async def on_step(run: Run, step: Step) -> None:
+        """Nothing is kept."""
+
+    with _telemetry(deps, claim.run, "inline") as outcome:
+        run = _ended(deps, await _judge_until_deadline(deps, claim, on_step, [], keeper=None), claim.request)
+        outcome.append(run)
+    return run
+
+
+@contextlib.contextmanager
+def _telemetry(deps: Deps, run: Run, mode: str) -> Iterator[list[Run]]:
+    deps.telemetry.run_started(run.scorer_id, mode)
+    started = deps.clock.monotonic()
+    outcome: list[Run] = []
+    try:
+        yield outcome
+    finally:
+        ended = outcome[0] if outcome else None
+        status = ended.status.value if ended else "abandoned"
+        seconds = deps.clock.monotonic() - started
+        deps.telemetry.run_finished(run.scorer_id, mode, status, seconds, ended.score if ended else None)
+        log.info(
+            "run_finished",
+            run_id=run.run_id,
+            scorer=run.scorer_id,
+            mode=mode,
+            status=status,
+            error=ended.error.code.value if ended and ended.error else None,
+        )
+
+
+async def _judge_while_held(deps: Deps, claim: Claim, cache_keys: list[str]) -> Run:
+    async def on_step(run: Run, step: Step) -> None:
+        # A partial result that can't be written now is no reason to stop: the end state carries all of it.
+        with contextlib.suppress(StoreUnavailable):
+            if not await deps.store.checkpoint(claim, kept(run, claim.request.store), step.value):
+                raise ClaimLost
+
+    keeper = asyncio.create_task(_keep_lease(deps, claim))
+    try:
+        run = await _judge_until_deadline(deps, claim, on_step, cache_keys, keeper)
+    finally:
+        keeper.cancel()
+    return kept(_ended(deps, run, claim.request), claim.request.store)
+
+
+async def _keep_lease(deps: Deps, claim: Claim) -> None:
+    """Renew the lease until the claim is lost, which a change of the run (cancel, delete) tells at once."""
+    async with deps.notifier.watch(claim.key) as watch:
+        while True:
+            await watch.changed(deps.policy.lease_s / 3)
+            with contextlib.suppress(StoreUnavailable):
+                if not await deps.store.renew(claim, deps.policy.lease_s):
+                    return
+
+
+async def _judge_until_deadline(
+    deps: Deps,
+    claim: Claim,
+    on_step: Callable[[Run, Step], Awaitable[None]],
+    cache_keys: list[str],
+    keeper: asyncio.Task[None] | None,
+) -> Run:
+    latest = claim.run
+    seconds_left = _seconds_left(deps, claim.run)
+    if seconds_left <= 0:
+        return _expired(latest)
+
+    async def remember(run: Run, step: Step) -> None:
+        nonlocal latest
+        latest = run
+        await on_step(run, step)
+
+    deadline = deps.clock.monotonic() + seconds_left
+    judging = asyncio.create_task(_judge(deps, claim, deadline, remember, cache_keys))
+    tasks = {judging} if keeper is None else {judging, keeper}
+    try:
+        await asyncio.wait(tasks, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not judging.done():
+            judging.cancel()
+            await asyncio.wait({judging})
+    if not judging.cancelled():
+        return judging.result()
+    if keeper is not None and keeper.done():
+        raise ClaimLost
+    return _expired(latest)
+
+
+async def _judge(
+    deps: Deps,
+    claim: Claim,
+    deadline: float,
+    on_step: Callable[[Run, Step], Awaitable[None]],
+    cache_keys: list[str],
+) -> Run:
+    run, request = claim.run, claim.request
+    try:
+        model = deps.models.get(request.model)
+    except KeyError:
+        return _failed(run, NotConfigured("The judge model of this run is no longer configured; add it and retry"))
+    judge = Judge(
+        model=model,
+        cache=deps.cache,
+        tenant=claim.key.tenant,
+        fence_key=await deps.store.fence_key(),
+        clock=deps.clock,
+        telemetry=deps.telemetry,
+    )
+    scorer = deps.scorers[run.scorer_id]
+    try:
+        return await judge_run(run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys)
+    except (ClaimLost, StoreUnavailable):
+        raise
+    except Exception:
+        # A bug must cost one run and not the worker; the traceback goes to the log without local variables.
+        log.exception("run_crashed", run_id=run.run_id, scorer=run.scorer_id)
+        return _failed(run, Internal("Assay failed on this run; the log tells why under its runId"))
+
+
+def _seconds_left(deps: Deps, run: Run) -> float:
+    if run.deadline_at is None:
+        return deps.policy.run_timeout_ms / 1000
+    return (run.deadline_at - deps.clock.now()).total_seconds()
+
+
+def _failed(run: Run, error: NotConfigured | Internal) -> Run:
+    return run.model_copy(update={"status": RunStatus.FAILED, "score": None, "error": error.as_run_error()})
+
+
+def _expired(run: Run) -> Run:
+    error = RunExpired("The deadline passed before the run ended; raise timeoutMs or use a faster judge")
+    return run.model_copy(update={"status": RunStatus.EXPIRED, "score": None, "error": error.as_run_error()})
+
+
+def _accepted_at(run: Run, request: RunRequest) -> datetime:
+    """When the run was accepted, or accepted again by a retry, which gives it a new deadline."""
+    if run.deadline_at is None:
+        return run.created_at
+    return run.deadline_at - timedelta(milliseconds=request.timeout_ms)
+
+
+def _milliseconds_since(start: datetime, now: datetime) -> float:
+    return round(max((now - start).total_seconds(), 0.0) * 1000, 3)
+
+
+def _ended(deps: Deps, run: Run, request: RunRequest) -> Run:
+    now = deps.clock.now()
+    total_ms = _milliseconds_since(_accepted_at(run, request), now)
+    timings = run.timings.model_copy(update={"total_ms": total_ms})
+    return run.model_copy(update={"completed_at": now, "timings": timings})
+
+
+async def _finish(deps: Deps, claim: Claim, run: Run, cache_keys: list[str], patience_s: float) -> None:
+    private = [key for key in cache_keys if key.startswith(PRIVATE_KEY_PREFIX)]
+    shared = [key for key in cache_keys if not key.startswith(PRIVATE_KEY_PREFIX)]
+    keep_request = claim.request.store is StorePolicy.FULL
+    give_up = deps.clock.monotonic() + patience_s
+    while True:
+        try:
+            written = await deps.store.finish(claim, run, cache_keys=shared, keep_request=keep_request)
+            break
+        except StoreUnavailable:
+            if deps.clock.monotonic() >= give_up:
+                raise
+            await asyncio.sleep(FINISH_PAUSE_S)
+    if not written:
+        raise ClaimLost
+    if private:
+        await deps.cache.forget(private)
+
+
+async def _give_back(deps: Deps, claim: Claim) -> None:
+    # The lease would end by itself; giving back at once only saves the next worker the wait.
+    with contextlib.suppress(StoreUnavailable):
+        await asyncio.shield(deps.store.release(claim))
