@@ -1,0 +1,123 @@
+"""The only place where adapters are chosen."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry
+
+from app.adapters.clock import SystemClock
+from app.adapters.embedded_valkey import start_valkey
+from app.adapters.judge_models import load_models
+from app.adapters.redis_cache import RedisAnswerCache
+from app.adapters.redis_client import connect
+from app.adapters.redis_notifier import RedisNotifier
+from app.adapters.redis_runs import RedisRunStore
+from app.adapters.rq_queue import RqRunQueue
+from app.domain.errors import AssayError
+from app.observe.metrics import PrometheusTelemetry
+from app.runs.deps import Deps, RunPolicy
+from app.scorers import load_scorers
+from app.settings import Settings
+
+CHECK_S = 1.0
+
+
+class Check(NamedTuple):
+    """One line of `/readyz` and `assay doctor`: `needed` checks decide whether the process is ready."""
+
+    name: str
+    ok: bool
+    detail: str
+    needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """A process's adapters, alive while `build_deps` is entered."""
+
+    deps: Deps
+    telemetry: PrometheusTelemetry
+    registry: CollectorRegistry
+
+    async def check(self) -> list[Check]:
+        """Look at what the process depends on; takes at most a second and never raises."""
+        store, workers = await asyncio.gather(_answers(self.deps.store.ping()), self._workers())
+        model = self.deps.models.default
+        judge = Check("judge", model is not None, model or "set ASSAY_JUDGE_MODEL or ASSAY_MODELS_FILE", needed=True)
+        return [Check("redis", store is None, store or "answers", needed=True), workers, judge]
+
+    async def _workers(self) -> Check:
+        try:
+            async with asyncio.timeout(CHECK_S):
+                alive = await self.deps.queue.workers()
+        except (AssayError, TimeoutError):
+            return Check("workers", ok=False, detail="unknown, since Redis does not answer", needed=False)
+        detail = f"{alive} alive" if alive else "no worker is alive: queued runs wait until one starts"
+        return Check("workers", alive > 0, detail, needed=False)
+
+
+async def _answers(ping: Awaitable[None]) -> str | None:
+    try:
+        async with asyncio.timeout(CHECK_S):
+            await ping
+    except AssayError as error:
+        return error.detail
+    except TimeoutError:
+        return "does not answer within a second"
+    return None
+
+
+@asynccontextmanager
+async def build_deps(settings: Settings, registry: CollectorRegistry | None = None) -> AsyncIterator[Wired]:
+    """Make every adapter a process needs and close them in reverse at the end.
+
+    Without ASSAY_REDIS_URL the embedded Valkey is started, or joined when another process runs it. Raises
+    SettingsError when a setting is wrong.
+    """
+    registry = registry or CollectorRegistry()
+    scorers = load_scorers()
+    clock = SystemClock()
+    telemetry = PrometheusTelemetry(registry, scorers=tuple(scorers))
+    async with AsyncExitStack() as stack:
+        models = load_models(settings, clock, telemetry)
+        stack.push_async_callback(models.aclose)
+        url = await _redis_url(settings, stack)
+        runs_client = connect(url)
+        stack.push_async_callback(runs_client.aclose)
+        cache_client = runs_client
+        if settings.cache_redis_url is not None:
+            cache_client = connect(settings.cache_redis_url.get_secret_value())
+            stack.push_async_callback(cache_client.aclose)
+        notifier = RedisNotifier(connect(url))
+        await notifier.start()
+        stack.push_async_callback(notifier.aclose)
+        queue = RqRunQueue(url, limit=settings.queue_limit)
+        stack.push_async_callback(queue.aclose)
+        deps = Deps(
+            scorers=scorers,
+            models=models,
+            cache=RedisAnswerCache(cache_client, ttl_s=settings.cache_ttl, clock=clock, telemetry=telemetry),
+            store=RedisRunStore(runs_client, run_ttl_s=settings.run_ttl, idempotency_ttl_s=settings.idempotency_ttl),
+            queue=queue,
+            notifier=notifier,
+            clock=clock,
+            telemetry=telemetry,
+            policy=RunPolicy(
+                run_ttl_s=settings.run_ttl,
+                run_timeout_ms=settings.run_timeout_ms,
+                inline_wait_s=settings.inline_wait_s,
+                lease_s=settings.run_lease_s,
+            ),
+        )
+        yield Wired(deps=deps, telemetry=telemetry, registry=registry)
+
+
+async def _redis_url(settings: Settings, stack: AsyncExitStack) -> str:
+    if settings.redis_url is not None:
+        return settings.redis_url.get_secret_value()
+    valkey = await asyncio.to_thread(start_valkey, settings.data_dir)
+    stack.push_async_callback(asyncio.to_thread, valkey.stop)
+    return valkey.url
