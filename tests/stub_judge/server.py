@@ -1,0 +1,290 @@
+"""The stub's HTTP: asyncio.Protocol and httptools, so that it costs less than what it measures."""
+
+import asyncio
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import httptools
+import orjson
+
+from tests.stub_judge.answers import instance
+from tests.stub_judge.script import Rule, Script
+
+KEPT_CALLS = 2_000
+COMPLETIONS = "/chat/completions"
+REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
+REFUSAL = "I'm sorry, but I can't help with that."
+
+
+class StubJudge:
+    """The state of one stub: its script and what it was asked."""
+
+    def __init__(self, delay_ms: float = 0.0) -> None:
+        self.delay_ms = delay_ms
+        self.script = Script()
+        self.url = ""
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the script and all calls."""
+        self.script.clear()
+        self.total = 0
+        self.in_flight = 0
+        self.max_in_flight = 0
+        self.connections = 0
+        self.kept: deque[Call] = deque(maxlen=KEPT_CALLS)
+
+    def calls(self) -> dict[str, Any]:
+        """Return the counts and the last requests, as `GET /calls` shows them."""
+        return {
+            "total": self.total,
+            "in_flight": self.in_flight,
+            "max_in_flight": self.max_in_flight,
+            "connections": self.connections,
+            "requests": [call.as_json() for call in self.kept],
+        }
+
+
+class Call:
+    """One request to the judge."""
+
+    __slots__ = ("at", "body", "headers", "path")
+
+    def __init__(self, path: str, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        self.at = time.monotonic()
+        self.path = path
+        self.headers = headers
+        self.body = body
+
+    def as_json(self) -> dict[str, Any]:
+        """Return path, headers (lower case), body and the monotonic second it came at."""
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in self.headers}
+        return {"at": self.at, "path": self.path, "headers": headers, "body": _loads(self.body)}
+
+
+class StubProtocol(asyncio.Protocol):
+    """One connection; requests on it are answered in turn."""
+
+    def __init__(self, stub: StubJudge, open_connections: set["StubProtocol"]) -> None:
+        self.stub = stub
+        self.open_connections = open_connections
+        self.loop = asyncio.get_running_loop()
+        self.parser = httptools.HttpRequestParser(self)
+        self.pending: asyncio.TimerHandle | None = None
+        self.answering = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self.stub.connections += 1
+        self.open_connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.pending is not None:
+            self.pending.cancel()
+        self.finished()
+        self.open_connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self.target = b""
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.chunks: list[bytes] = []
+
+    def on_url(self, url: bytes) -> None:
+        self.target += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+    def on_body(self, chunk: bytes) -> None:
+        self.chunks.append(chunk)
+
+    def on_message_complete(self) -> None:
+        method = self.parser.get_method().decode()
+        path = urlsplit(self.target.decode("latin-1")).path
+        body = b"".join(self.chunks)
+        if method == "POST" and path.endswith(COMPLETIONS):
+            self.complete(path, body)
+        else:
+            self.control(method, path, body)
+
+    def control(self, method: str, path: str, body: bytes) -> None:
+        """Answer everything that is not a judge call."""
+        if path == "/v1/models":
+            self.send(200, {"object": "list", "data": [{"id": "stub", "object": "model", "owned_by": "tests"}]})
+        elif path == "/script" and method == "POST":
+            try:
+                self.stub.script.add(orjson.loads(body))
+            except (ValueError, TypeError) as error:
+                self.send(400, {"error": str(error)})
+                return
+            self.send(200, {"rules": len(self.stub.script.rules)})
+        elif path == "/calls" and method in {"GET", "DELETE"}:
+            if method == "DELETE":
+                self.stub.reset()
+            self.send(200, self.stub.calls())
+        else:
+            self.send(404, {"error": {"message": f"no such path: {method} {path}"}})
+
+    def complete(self, path: str, raw: bytes) -> None:
+        """Take one judge call and answer it, now or after its delay."""
+        stub = self.stub
+        stub.total += 1
+        stub.in_flight += 1
+        stub.max_in_flight = max(stub.max_in_flight, stub.in_flight)
+        self.answering = True
+        stub.kept.append(Call(path, self.headers, raw))
+        body = _loads(raw)
+        if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+            self.send(400, {"error": {"message": "send messages"}})
+            return
+        system, user = _texts(body["messages"])
+        rule = stub.script.choose(body, f"{system}\n\n{user}")
+        delay_ms = stub.delay_ms if rule.delay_ms is None else rule.delay_ms
+        if rule.hang:
+            return
+        if delay_ms:
+            self.pending = self.loop.call_later(delay_ms / 1000, self.answer, rule, body, system, user)
+        else:
+            self.answer(rule, body, system, user)
+
+    def answer(self, rule: Rule, body: dict[str, Any], system: str, user: str) -> None:
+        """Send what the rule says."""
+        self.pending = None
+        if rule.drop == "before":
+            self.finished()
+            self.transport.abort()
+        elif rule.status is not None or rule.body is not None:
+            self.send(rule.status or 200, rule.body if rule.body is not None else {}, rule)
+        else:
+            self.send(200, _completion(rule, body, system, user), rule)
+
+    def send(self, status: int, body: Any, rule: Rule | None = None) -> None:
+        """Write one answer; a body that is a string goes out as it is."""
+        self.finished()
+        data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else orjson.dumps(body)
+        headers = {"content-type": "application/json", **(rule.headers if rule else {})}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}\r\n{lines}content-length: {len(data)}\r\n\r\n"
+        if rule is not None and rule.drop == "mid_body":
+            self.transport.write(head.encode("latin-1") + data[: len(data) // 2])
+            self.transport.close()
+            return
+        self.transport.write(head.encode("latin-1") + data)
+        if not self.parser.should_keep_alive():
+            self.transport.close()
+
+    def finished(self) -> None:
+        """Count a judge call as answered, once."""
+        if self.answering:
+            self.answering = False
+            self.stub.in_flight -= 1
+
+
+def _loads(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return raw.decode("utf-8", "replace")
+
+
+def _texts(messages: list[Any]) -> tuple[str, str]:
+    by_role: dict[str, list[str]] = {"system": [], "user": []}
+    for message in messages:
+        role = "system" if message.get("role") in {"system", "developer"} else "user"
+        by_role[role].append(str(message.get("content")))
+    return "\n".join(by_role["system"]), "\n".join(by_role["user"])
+
+
+def _completion(rule: Rule, body: dict[str, Any], system: str, user: str) -> dict[str, Any]:
+    text = _content(rule, body, system, user)
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    finish = "stop"
+    if rule.refuse:
+        message = {"role": "assistant", "content": None, "refusal": REFUSAL}
+    elif rule.empty:
+        message["content"] = ""
+    elif rule.cut:
+        message["content"], finish = text[: len(text) // 2], "length"
+    tokens_in, tokens_out = (len(system) + len(user)) // 4, len(text) // 4
+    return {
+        "id": "chatcmpl-stub",
+        "object": "chat.completion",
+        "created": 0,
+        "model": body.get("model", "stub"),
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
+        "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
+    }
+
+
+def _content(rule: Rule, body: dict[str, Any], system: str, user: str) -> str:
+    if rule.reply is not None:
+        return rule.reply
+    reply = instance(_schema(body, f"{system}\n{user}"), user)
+    if rule.miscount is not None:
+        _miscount(reply, rule.miscount)
+    text = json.dumps(reply, ensure_ascii=False)
+    if rule.fence:
+        text = f"```json\n{text}\n```"
+    if rule.think:
+        text = f'<think>\nMaybe {{"verdicts": []}}? No.\n</think>\n\n{text}'
+    return text
+
+
+def _schema(body: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """Return the schema of response_format, or the one that the prompt describes, or an empty one."""
+    wanted = (body.get("response_format") or {}).get("json_schema")
+    if wanted is not None:
+        return dict(wanted["schema"])
+    start = prompt.find('{"', prompt.find("JSON schema"))
+    while start >= 0:
+        try:
+            found, _ = json.JSONDecoder().raw_decode(prompt, start)
+        except ValueError:
+            found = None
+        if isinstance(found, dict) and "type" in found:
+            return found
+        start = prompt.find('{"', start + 1)
+    return {"type": "object"}
+
+
+def _miscount(reply: Any, how: str) -> None:
+    items = next((value for value in reply.values() if isinstance(value, list) and value), None)
+    if items is None:
+        return
+    if how == "drop":
+        items.pop()
+    elif how == "duplicate":
+        items.append(items[0])
+    else:
+        last = items[-1]
+        extra = {k: v + 1 if isinstance(v, int) else v for k, v in last.items()} if isinstance(last, dict) else last + 1
+        items.append(extra)
+
+
+@asynccontextmanager
+async def running_stub(host: str = "127.0.0.1", port: int = 0, delay_ms: float = 0.0) -> AsyncIterator[StubJudge]:
+    """Serve a stub in this loop; its `url` is the base URL without /v1."""
+    stub = StubJudge(delay_ms)
+    open_connections: set[StubProtocol] = set()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: StubProtocol(stub, open_connections), host, port, backlog=4096
+    )
+    stub.url = f"http://{host}:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield stub
+    finally:
+        server.close()
+        for protocol in list(open_connections):
+            protocol.transport.abort()
+        await server.wait_closed()
