@@ -33,6 +33,12 @@ class Settings(BaseSettings):
     judge_api_key: SecretStr | None = Field(None, description="Its key; known providers also read their own variable")
     models_file: Path | None = Field(None, description="TOML file with several judges")
     local_model: Path | None = Field(None, description="GGUF file for the local judge that `assay up` starts")
+    judge_context_tokens: Annotated[int, Field(ge=1024)] | None = Field(
+        None, description="Tokens the judge takes, reply included; default: what is known of the model"
+    )
+    judge_max_output_tokens: Annotated[int, Field(ge=64)] | None = Field(
+        None, description="Tokens one reply may take; default: what is known of the model"
+    )
     judge_timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="One judge call, answer included")
     judge_connect_timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
     judge_max_retries: Annotated[int, Field(ge=0, le=10)] = Field(2, description="Retries of a failed judge call")
