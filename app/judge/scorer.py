@@ -1,0 +1,78 @@
+"""What a scorer is: definitions for the judge, the shape of its answers, a formula and the words for its numbers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from app.domain.model import Model
+from app.domain.request import Options, Strategy
+from app.domain.run import Direction
+from app.judge.segment import Segment
+
+
+class Band(NamedTuple):
+    """A named part of the 0..1 range, both ends included; numbers between two bands belong to the upper one."""
+
+    name: str
+    low: float
+    high: float
+
+
+class Verdict(NamedTuple):
+    """What the judge found about one item; `labels` by field name, `reason` null where none was asked."""
+
+    item: Segment
+    labels: Mapping[str, str]
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A step that asks which segments matter; the judge answers `{key: [numbers]}`."""
+
+    key: str
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A step that asks for one verdict an item: a label for each of `fields`, after a short reason when `reasons`.
+
+    `read` turns the labels as the judge gave them into the verdict's own; None means that the item turned out to be
+    no item at all (a fact where opinions are judged).
+    """
+
+    fields: Mapping[str, tuple[str, ...]]
+    system: str
+    reasons: bool
+    read: Callable[[Mapping[str, str]], Mapping[str, str] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scorer:
+    """One scorer, complete: a module of `app.scorers` that defines `SCORER` is found and served.
+
+    `needs` are the inputs (camelCase) without which it can't score; `value` is the formula, from verdicts to 0..1;
+    `weight` says how much a verdict counts for the reason (0: not worth a mention); `step_schemas` are the JSON
+    schemas of `preprocessStepResult` and `analyzeStepResult`, by those names.
+    """
+
+    id: str
+    version: str
+    description: str
+    direction: Direction
+    needs: tuple[str, ...]
+    options: type[Options]
+    bands: tuple[Band, ...]
+    selection: Selection | None
+    assessments: Mapping[Strategy, Assessment]
+    selected: Callable[[Sequence[Segment]], Model] | None
+    assessed: Callable[[Sequence[Verdict]], Model]
+    value: Callable[[Sequence[Verdict], Any], float]
+    weight: Callable[[Verdict, Any], float]
+    explanation: str
+    step_schemas: dict[str, dict[str, Any]]
+
+    def interpret(self, value: float) -> str:
+        """Return the name of the band that a 0..1 value falls in."""
+        return next(band.name for band in sorted(self.bands, key=lambda band: band.low) if value <= band.high)
