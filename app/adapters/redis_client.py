@@ -1,0 +1,65 @@
+"""Clients of Redis from URLs, all with the same short patience."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pydantic import SecretStr
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+
+from app.domain.errors import StoreUnavailable
+from app.settings import SettingsError
+
+CONNECT_S = 2.0
+OPERATION_S = 2.0
+# Connecting, retries and waiting for a free connection included.
+PATIENCE_S = 4.0
+
+
+def connect(
+    url: SecretStr | str,
+    *,
+    variable: str = "ASSAY_REDIS_URL",
+    operation_s: float = OPERATION_S,
+    max_connections: int = 64,
+) -> Redis:
+    """Return a client for a redis://, rediss:// or unix:// URL, connected when it is first used.
+
+    Raises SettingsError, which names `variable` and repeats nothing of the URL, when it can't be one.
+    """
+    text = url.get_secret_value() if isinstance(url, SecretStr) else url
+    ours: dict[str, Any] = {
+        "max_connections": max_connections,
+        "timeout": PATIENCE_S,
+        "socket_connect_timeout": CONNECT_S,
+        "socket_timeout": operation_s,
+        # A server that was restarted is worth a second try; one that is silent is not. Our scripts bear repetition.
+        "retry": Retry(ExponentialWithJitterBackoff(cap=0.2, base=0.02), 2, supported_errors=(RedisConnectionError,)),
+        "decode_responses": False,
+        # RESP3 costs a handshake and brings nothing here.
+        "protocol": 2,
+        "driver_info": None,
+    }
+    try:
+        pool = BlockingConnectionPool(**{**parse_url(text), **ours})
+        # Options of the URL that no connection takes show only when one is made.
+        pool.connection_class(**pool.connection_kwargs)
+    except (ValueError, TypeError, RedisError):
+        raise SettingsError(f"{variable}: takes a redis://, rediss:// or unix:// URL") from None
+    return Redis.from_pool(pool)
+
+
+@asynccontextmanager
+async def store_answers(patience_s: float = PATIENCE_S) -> AsyncIterator[None]:
+    """Turn every failure of Redis within the block, silence included, into StoreUnavailable."""
+    try:
+        async with asyncio.timeout(patience_s):
+            yield
+    except (RedisError, OSError, TimeoutError) as error:
+        raise StoreUnavailable from error

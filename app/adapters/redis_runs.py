@@ -1,0 +1,225 @@
+"""The run store in Redis 6.2 or newer.
+
+All keys of a tenant begin with `assay:{TENANT}:`, called HOME here (see `run_keys`).
+
+====================================  ======  =================================================  ===================
+key                                   type    holds                                              lives
+====================================  ======  =================================================  ===================
+HOME run:ID                           hash    the run, fields below                              run_ttl
+HOME request:ID                       string  JSON of the RunRequest, while it is kept           as the run
+HOME events:ID                        stream  `event` and `data` of `/events`                    as the run
+HOME runs                             zset    every run                                          run_ttl, refreshed
+HOME runs:scorer:SCORER               zset    the scorer's runs                                  run_ttl, refreshed
+HOME runs:status:STATUS               zset    runs in that status                                run_ttl, refreshed
+HOME runs:metadata:DIGEST             zset    runs with that name and value                      run_ttl, refreshed
+HOME idempotency:DIGEST               string  JSON: fingerprint, run ids                         idempotency_ttl
+assay:fence-key                       string  32 random bytes                                    for good
+====================================  ======  =================================================  ===================
+
+Fields of a run: `body` (JSON of the Run), `etag`, `version` (counts changes of the body), `status`, `fingerprint`,
+`token` (counts claims: the highest is the valid one), `lease_us` (end of its lease on the server's clock), `operation`
+(the last change's own id, so that a repeated command is known), and for DELETE: `member`, `indexes`, `idempotency`,
+`cache_keys`.
+
+Every change is one script, which checks the arrow, writes, moves the run between the indexes by status, adds the event
+and publishes on `assay:changed`. A run that is tried again after most of its life drops out of lists, not out of reach.
+"""
+
+import json
+import re
+import secrets
+from datetime import datetime
+from typing import Any
+
+from redis.asyncio import Redis
+
+from app.adapters import run_keys
+from app.adapters.redis_client import store_answers
+from app.adapters.redis_scripts import script
+from app.domain.errors import StoreUnavailable
+from app.domain.request import RunRequest
+from app.domain.run import Run, RunEvent, RunStatus
+from app.ports import Claim, Created, ListQuery, NewRun, Page, Remembered, RunKey, StoredRun
+
+PING_S = 1.0
+CANCEL_ATTEMPTS = 10
+# Members looked at for one page of a filtered list, however few of them match.
+LIST_BUDGET = 2_000
+STORED_FIELDS = ["body", "etag", "status", "fingerprint"]
+RUN_SCRIPTS = ("create", "claim", "renew", "checkpoint", "finish", "release", "cancel", "requeue", "delete")
+EVENT_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
+
+
+class RedisRunStore:
+    """RunStore over one Redis; every failure of it, silence included, is StoreUnavailable within seconds."""
+
+    def __init__(self, client: Redis, *, run_ttl_s: int, idempotency_ttl_s: int) -> None:
+        self._client = client
+        self._run_ttl_ms = run_ttl_s * 1000
+        self._idempotency_ttl_s = idempotency_ttl_s
+        self._scripts = {name: script(client, "run", name) for name in RUN_SCRIPTS}
+        self._list = script(client, "list")
+        self._fence_key: bytes | None = None
+
+    async def create(self, new: NewRun, *, claim_lease_s: float | None = None) -> tuple[Created, Claim | None]:
+        """Store a run unless its id exists; with a lease, store it as running and claimed by this caller at once."""
+        run = _in_status(new.run, RunStatus.QUEUED if claim_lease_s is None else RunStatus.RUNNING)
+        record = run_keys.idempotency_record(new.key.tenant, new.idempotency_key) if new.idempotency_key else ""
+        is_new, *stored = await self._change(
+            "create",
+            new.key,
+            run.model_dump_json(by_alias=True),
+            new.request.model_dump_json(by_alias=True),
+            run.status.value,
+            new.fingerprint,
+            run_keys.member(run),
+            record,
+            _milliseconds(claim_lease_s or 0),
+            *run_keys.indexes_of(new.key.tenant, run),
+        )
+        claimed = is_new and claim_lease_s is not None
+        claim = Claim(key=new.key, token=1, run=run, request=new.request) if claimed else None
+        return Created(new=bool(is_new), stored=_stored(stored)), claim
+
+    async def get(self, key: RunKey) -> StoredRun | None:
+        """Return the run, or None."""
+        async with store_answers():
+            fields = await self._client.hmget(run_keys.run_keys(key)[0], STORED_FIELDS)
+        return None if fields[0] is None else _stored(fields)
+
+    async def get_request(self, key: RunKey) -> RunRequest | None:
+        """Return what the run was asked to do, or None when it is not kept."""
+        async with store_answers():
+            body = await self._client.get(run_keys.run_keys(key)[1])
+        return None if body is None else RunRequest.model_validate_json(body)
+
+    async def claim(self, key: RunKey, lease_s: float) -> Claim | None:
+        """Take a queued run, or a running one whose lease ended; None when it is not to be had."""
+        taken = await self._change("claim", key, _milliseconds(lease_s))
+        if taken is None:
+            return None
+        token, run, request = taken
+        return Claim(key, token, Run.model_validate_json(run), RunRequest.model_validate_json(request))
+
+    async def renew(self, claim: Claim, lease_s: float) -> bool:
+        """Extend the lease; False when the claim is no longer valid (cancelled, taken over, deleted)."""
+        return bool(await self._change("renew", claim.key, claim.token, _milliseconds(lease_s)))
+
+    async def checkpoint(self, claim: Claim, run: Run, event: str | None) -> bool:
+        """Keep a running run as it is now; False as for renew.
+
+        With `event`, the name of the step that ended, listeners are told and the event is kept.
+        """
+        body = _in_status(run, RunStatus.RUNNING).model_dump_json(by_alias=True)
+        data = "" if event is None else f'{{"step":{json.dumps(event)},"run":{body}}}'
+        return bool(await self._change("checkpoint", claim.key, claim.token, body, data))
+
+    async def finish(self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool) -> bool:
+        """Write the end state, once; False when the claim is no longer valid and nothing was written."""
+        if not run.status.ended:
+            raise ValueError("a run finishes in an end state")
+        body, keys = run.model_dump_json(by_alias=True), "".join(f"{key}\n" for key in cache_keys)
+        written = await self._change("finish", claim.key, claim.token, body, run.status.value, keys, int(keep_request))
+        return bool(written)
+
+    async def release(self, claim: Claim) -> bool:
+        """Give a running run back as queued, its partial results kept."""
+        return bool(await self._change("release", claim.key, claim.token))
+
+    async def cancel(self, key: RunKey, now: datetime) -> StoredRun | None:
+        """End a queued or running run as cancelled; returns the run as it stands then, None when unknown."""
+        for _ in range(CANCEL_ATTEMPTS):
+            seen = await self.get(key)
+            if seen is None or seen.status.ended:
+                return seen
+            run = Run.model_validate_json(seen.body)
+            ended = run.model_copy(update={"status": RunStatus.CANCELLED, "completed_at": now})
+            body = ended.model_dump_json(by_alias=True)
+            etag = await self._change("cancel", key, seen.etag, body)
+            if etag is not None:
+                return StoredRun(body.encode(), etag.decode(), RunStatus.CANCELLED, seen.fingerprint)
+        raise StoreUnavailable("The run changes faster than it can be cancelled; try again")
+
+    async def requeue(self, key: RunKey, run: Run) -> bool:
+        """Replace an ended run by `run` (queued, a new attempt); False when it is not ended or not there.
+
+        A completed or not scorable run is not tried again: False too.
+        """
+        body = _in_status(run, RunStatus.QUEUED).model_dump_json(by_alias=True)
+        return bool(await self._change("requeue", key, body))
+
+    async def delete(self, key: RunKey) -> list[str] | None:
+        """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
+        cache_keys: bytes | None = await self._change("delete", key)
+        return None if cache_keys is None else list(dict.fromkeys(cache_keys.decode().split()))
+
+    async def list_page(self, query: ListQuery) -> Page:
+        """Return a page of runs; raises InvalidRequest for a cursor that is not ours.
+
+        A page may be short, or empty, with more to come: the work for one page is bounded.
+        """
+        upper, lower = run_keys.bounds(query)
+        arguments = (run_keys.home(query.tenant), query.limit, LIST_BUDGET, upper, lower)
+        async with store_answers():
+            after, *bodies = await self._list(keys=run_keys.indexes_for(query), args=arguments)
+        return Page(bodies, None if after is None else run_keys.cursor(after))
+
+    async def events(self, key: RunKey, after: str | None) -> list[RunEvent]:
+        """Return the run's events after that id (all when None or not an id of ours), oldest first."""
+        start = f"({after}" if after is not None and EVENT_ID.fullmatch(after) else "-"
+        async with store_answers():
+            entries: Any = await self._client.xrange(run_keys.run_keys(key)[2], min=start)
+        return [
+            RunEvent.model_validate({"id": id_, "event": fields[b"event"], "data": fields[b"data"]})
+            for id_, fields in entries
+        ]
+
+    async def remember(
+        self, tenant: str, idempotency_key: str, fingerprint: str, run_ids: tuple[str, ...]
+    ) -> Remembered:
+        """Tie an Idempotency-Key to these run ids, or return what it is tied to already."""
+        record = run_keys.idempotency_record(tenant, idempotency_key)
+        ours = {"fingerprint": fingerprint, "runIds": run_ids, "operation": secrets.token_hex(8)}
+        async with store_answers():
+            await self._client.set(record, json.dumps(ours), nx=True, ex=self._idempotency_ttl_s)
+            kept = await self._client.get(record)
+        if kept is None:
+            raise StoreUnavailable
+        known = json.loads(kept)
+        is_new = known["operation"] == ours["operation"]
+        return Remembered(new=is_new, fingerprint=known["fingerprint"], run_ids=tuple(known["runIds"]))
+
+    async def fence_key(self) -> bytes:
+        """Return the secret that fences are made with: 32 random bytes, made once and shared by all processes."""
+        if self._fence_key is None:
+            async with store_answers():
+                await self._client.set(run_keys.FENCE_KEY, secrets.token_bytes(32), nx=True)
+                kept: Any = await self._client.get(run_keys.FENCE_KEY)
+            if kept is None:
+                raise StoreUnavailable
+            self._fence_key = bytes(kept)
+        return self._fence_key
+
+    async def ping(self) -> None:
+        """Raise StoreUnavailable unless the server answers within a second."""
+        async with store_answers(PING_S):
+            await self._client.ping()
+
+    async def _change(self, name: str, key: RunKey, *arguments: str | int) -> Any:
+        operation = secrets.token_hex(8)
+        common = (run_keys.home(key.tenant), key.run_id, operation, self._run_ttl_ms)
+        async with store_answers():
+            return await self._scripts[name](keys=run_keys.run_keys(key), args=(*common, *arguments))
+
+
+def _in_status(run: Run, status: RunStatus) -> Run:
+    return run if run.status is status else run.model_copy(update={"status": status})
+
+
+def _stored(fields: list[Any]) -> StoredRun:
+    body, etag, status, fingerprint = fields
+    return StoredRun(body, etag.decode(), RunStatus(status.decode()), fingerprint.decode())
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
