@@ -170,7 +170,7 @@ class RedisRunStore:
         async with store_answers():
             entries: Any = await self._client.xrange(run_keys.run_keys(key)[2], min=start)
         return [
-            RunEvent.model_validate({"id": id_, "event": fields[b"event"], "data": fields[b"data"]})
+            RunEvent(id=id_.decode(), event=fields[b"event"].decode(), data=fields[b"data"].decode())
             for id_, fields in entries
         ]
 
