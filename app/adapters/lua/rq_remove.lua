@@ -1,0 +1,2 @@
+-- ARGV: prefix, id, the queues.
+remove(ARGV[2], {unpack(ARGV, 3)})
