@@ -6,14 +6,12 @@ from typing import Annotated
 import typer
 
 from app import __version__
-from app.cli.console import Mistake, say_mistake
+from app.cli.console import USAGE_EXIT, Mistake, say
 from app.cli.doctor import doctor
 from app.cli.score import score
 from app.cli.serve import serve, worker
 from app.cli.up import up
 from app.settings import SettingsError
-
-USAGE_EXIT = 2
 
 cli = typer.Typer(
     name="assay",
@@ -47,5 +45,5 @@ def main() -> None:
     try:
         cli()
     except (Mistake, SettingsError) as error:
-        say_mistake(error)
+        say(str(error))
         sys.exit(USAGE_EXIT)

@@ -3,6 +3,8 @@
 from rich.console import Console
 from rich.markup import escape
 
+USAGE_EXIT = 2
+
 out = Console(soft_wrap=True, highlight=False)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
 
@@ -11,7 +13,7 @@ class Mistake(Exception):
     """Something the user can put right; the message is one line that says how."""
 
 
-def say_mistake(error: Exception) -> None:
-    """Print a mistake without a stack trace."""
-    for line in str(error).splitlines():
-        err.print(f"[bold red]assay:[/] {escape(line)}")
+def say(message: str) -> None:
+    """Tell the user something, one line at a time, on stderr."""
+    for line in message.splitlines():
+        err.print(f"[bold]assay:[/] {escape(line)}")

@@ -1,0 +1,99 @@
+"""`assay up`: Redis, a judge, the API and the workers on this machine, until Ctrl-C."""
+
+import asyncio
+import errno
+import os
+import socket
+from pathlib import Path
+
+import typer
+
+from app.cli.banner import describe, show_ready
+from app.cli.child import Child, Command
+from app.cli.console import Mistake, err, say
+from app.cli.embedded import KeptValkey
+from app.cli.judge_choice import JudgeChoice, Source, choose_judge, find_ollama
+from app.cli.plan import make_plan
+from app.cli.readiness import Readiness
+from app.cli.supervisor import StartFailed, StopSignals, Supervisor
+from app.settings import Settings, SettingsError, load_settings
+
+
+def up() -> None:
+    """Run Assay here: API, workers, Redis and a judge; Ctrl-C ends it all."""
+    settings = load_settings()
+    check_address(settings.host, settings.port)
+    choice = choose_judge(settings, os.environ)
+    try:
+        asyncio.run(_run(settings, choice))
+    except StartFailed as failure:
+        say(str(failure))
+        for line in failure.last_words:
+            err.print(f"  {line}", markup=False)
+        raise typer.Exit(failure.exit_code) from None
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise Mistake or SettingsError, with what to do, unless the API could listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise Mistake(f"Port {port} on {host} is taken; end what uses it or set ASSAY_PORT") from None
+            raise SettingsError(f"ASSAY_HOST, ASSAY_PORT: can't listen there ({error.strerror})") from None
+
+
+async def _run(settings: Settings, choice: JudgeChoice) -> None:
+    stop = StopSignals()
+    logs = _fresh_logs(settings.data_dir)
+    if settings.redis_url is not None:
+        await _run_processes(settings, choice, settings.redis_url.get_secret_value(), logs, stop)
+        return
+    valkey = await KeptValkey.start(settings.data_dir, say)
+    keeper = asyncio.create_task(valkey.keep_running())
+    try:
+        await _run_processes(settings, choice, valkey.url, logs, stop)
+    finally:
+        keeper.cancel()
+        await valkey.stop()
+
+
+async def _run_processes(
+    settings: Settings, choice: JudgeChoice, redis_url: str, logs: Path, stop: StopSignals
+) -> None:
+    plan = make_plan(settings, choice, redis_url, os.environ)
+
+    def child(command: Command) -> Child:
+        return Child(command, logs / f"{command.name}.log", say)
+
+    judges = [child(plan.judge)] if plan.judge else []
+    api, workers = child(plan.api), [child(command) for command in plan.workers]
+    supervisor = Supervisor([*judges, api, *workers], ending_order=([api], workers, judges), stop=stop)
+    supervisor.start()
+    try:
+        ollama = await asyncio.to_thread(find_ollama)
+        async with Readiness(plan, judge_expected=choice.source is not Source.NONE) as readiness:
+            ready = await supervisor.wait_until_ready(readiness.look)
+        if ready:
+            places = describe(settings, choice, plan, [*judges, api, *workers])
+            show_ready(plan.url, places, choice, ollama, logs)
+            await supervisor.run_until_stopped()
+    finally:
+        if stop.first.is_set():
+            say("Stopping: what is under way is finished first. Ctrl-C again ends it at once.")
+        await supervisor.end()
+
+
+def _fresh_logs(data_dir: Path) -> Path:
+    """Return the folder of the logs, last time's logs kept under another name."""
+    logs = data_dir / "logs"
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        for log in logs.glob("*.log"):
+            log.replace(log.with_suffix(".log.1"))
+    except OSError as error:
+        raise SettingsError(f"ASSAY_DATA_DIR: the directory can't be used ({error.strerror})") from None
+    return logs
