@@ -1,0 +1,129 @@
+"""The queue: run ids travel to the workers as RQ jobs, in three queues by priority.
+
+A job carries ids only; the run stays in the store. Its id is made of the run's id and a digest of the tenant, so that a
+run has one job at a time and DELETE finds all of it. What lies in Redis is what rq 3.0 itself writes, so that `rq info`
+and other RQ tools read it.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any, cast
+
+import redis
+from pydantic import SecretStr
+from rq.defaults import RQ_KEY_PREFIX
+from rq.job import Job, JobStatus, Retry
+from rq.serializers import JSONSerializer
+from rq.utils import now, utcparse
+
+from app.adapters.redis_client import connect, store_answers
+from app.adapters.redis_scripts import script
+from app.domain.errors import CapacityReduced
+from app.domain.request import Priority
+from app.ports import QueueDepth, RunKey
+
+JOB_FUNCTION = "worker.jobs.execute"
+JOB_DESCRIPTION = "run"
+# Highest first, which is the order of Priority.
+QUEUES: Mapping[Priority, str] = MappingProxyType({priority: f"assay-{priority.value}" for priority in Priority})
+# A killed worker costs an attempt too: a run that kills workers is not tried for ever.
+MAX_RETRIES = 2
+FAILURE_TTL_S = 86_400
+# How long a job waits for a worker beyond its own time, so that a late worker can still tell the run's end.
+WAIT_TTL_S = 86_400
+
+
+def job_id(key: RunKey) -> str:
+    """Return the id of the run's job: letters, digits, `-` and `_`, as RQ asks for."""
+    return f"{key.run_id}-{hashlib.sha256(key.tenant.encode()).hexdigest()[:16]}"
+
+
+class RqRunQueue:
+    """RunQueue over RQ's own keys, one round trip a call; `limit` is how many jobs may wait in all queues together."""
+
+    def __init__(self, url: SecretStr | str, *, limit: int) -> None:
+        self._client = connect(url)
+        self._limit = limit
+        self._enqueue = script(self._client, "rq", "rq_enqueue")
+        self._remove = script(self._client, "rq", "rq_remove")
+        self._depth = script(self._client, "rq", "rq_depth")
+        self._workers = script(self._client, "rq", "rq_workers")
+
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
+        """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
+
+        `timeout_s` bounds one execution. Raises CapacityReduced when the queue is full, StoreUnavailable when Redis is
+        away.
+        """
+        job = self._job(key, QUEUES[priority], math.ceil(timeout_s))
+        fields = [part for item in job.to_dict().items() for part in item]
+        names = list(QUEUES.values())
+        async with store_answers():
+            outcome = await self._enqueue(
+                args=[RQ_KEY_PREFIX, job.id, job.origin, self._limit, job.ttl or 0, len(names), *names, *fields]
+            )
+        if outcome == b"full":
+            raise _full()
+
+    async def check_room(self) -> None:
+        """Raise CapacityReduced when enqueue would."""
+        depth = await self.depth()
+        if sum(depth.by_priority.values()) >= self._limit:
+            raise _full()
+
+    async def remove(self, key: RunKey) -> None:
+        """Take a run out of line and delete every trace of its job, running or ended."""
+        async with store_answers():
+            await self._remove(args=[RQ_KEY_PREFIX, job_id(key), *QUEUES.values()])
+
+    async def depth(self) -> QueueDepth:
+        """Return what waits and the age of the oldest head of a queue; reads only, whatever the length."""
+        async with store_answers():
+            answer = await self._depth(args=[RQ_KEY_PREFIX, *QUEUES.values()])
+        waiting = dict(zip(QUEUES, answer[::2], strict=True))
+        return QueueDepth(waiting, max(_age_s(since) for since in answer[1::2]))
+
+    async def workers(self) -> int:
+        """Return how many workers listen and are alive."""
+        async with store_answers():
+            return int(await self._workers(args=[RQ_KEY_PREFIX, QUEUES[Priority.NORMAL]]))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def _job(self, key: RunKey, queue: str, timeout_s: int) -> Job:
+        options: dict[str, Any] = {
+            "id": job_id(key),
+            "args": [key.tenant, key.run_id],
+            "origin": queue,
+            "status": JobStatus.QUEUED,
+            "description": JOB_DESCRIPTION,
+            "serializer": JSONSerializer,
+            "timeout": timeout_s,
+            "ttl": timeout_s + WAIT_TTL_S,
+            "result_ttl": 0,
+            "failure_ttl": FAILURE_TTL_S,
+            "retry": Retry(max=MAX_RETRIES, enqueue_at_front=True),
+        }
+        # RQ only keeps the connection here; it is never asked to use it.
+        job = Job.create(JOB_FUNCTION, connection=cast(redis.Redis, self._client), **options)
+        job.enqueued_at = now()
+        return job
+
+
+def _full() -> CapacityReduced:
+    return CapacityReduced("The queue is full; try again later")
+
+
+def _age_s(since: bytes) -> float:
+    if not since:
+        return 0.0
+    try:
+        enqueued_at = utcparse(since.decode())
+    except ValueError:
+        return 0.0
+    return max((datetime.now(UTC) - enqueued_at).total_seconds(), 0.0)

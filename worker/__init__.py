@@ -1,0 +1,1 @@
+"""Executes queued runs: an asyncio worker for RQ's queues."""

@@ -1,0 +1,85 @@
+"""The jobs that one worker has in hand."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import redis
+
+from worker.bookkeeping import Ending, Outcome, Taken
+from worker.outcome import Verdict, run_job
+
+
+@dataclass(slots=True)
+class _Execution:
+    taken: Taken
+    task: asyncio.Task[Verdict]
+    started: float
+    is_stopped: bool = False
+
+
+class Executions:
+    """Executions from the moment they began until their end is recorded, each a task of its own.
+
+    `put` is told of every end, once; `forget` takes ends back when they are recorded and then calls `on_free`.
+    """
+
+    def __init__(self, connection: redis.Redis, *, put: Callable[[Ending], None], on_free: Callable[[], None]) -> None:
+        self._connection = connection
+        self._put = put
+        self._on_free = on_free
+        self._executions: dict[str, _Execution] = {}
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    def __len__(self) -> int:
+        return len(self._executions)
+
+    @property
+    def taken(self) -> list[Taken]:
+        """What is in hand, for the leases to be renewed."""
+        return [execution.taken for execution in self._executions.values()]
+
+    def start(self, taken: Taken) -> None:
+        """Execute a job that was taken."""
+        task = asyncio.create_task(run_job(taken, self._connection), name=taken.job_id)
+        execution = _Execution(taken, task, asyncio.get_running_loop().time())
+        self._executions[taken.execution_id] = execution
+        self._is_idle.clear()
+        # A task that is cancelled before its first step never runs: only a callback sees every end.
+        task.add_done_callback(lambda _: self._put(_ending(execution)))
+
+    def stop(self, *, job_id: str | None = None, execution_id: str | None = None) -> None:
+        """End a job or an execution for good, as RQ's commands ask for; unknown ones are no matter."""
+        for execution in self._executions.values():
+            if job_id == execution.taken.job_id or execution_id == execution.taken.execution_id:
+                execution.is_stopped = True
+                execution.task.cancel()
+
+    def give_back(self) -> None:
+        """End whatever still runs, for another worker to begin anew."""
+        for execution in self._executions.values():
+            execution.task.cancel()
+
+    def forget(self, endings: Sequence[Ending]) -> None:
+        """Let go of what is recorded."""
+        for ending in endings:
+            del self._executions[ending.taken.execution_id]
+        if not self._executions:
+            self._is_idle.set()
+        self._on_free()
+
+    async def wait_until_idle(self) -> None:
+        """Wait until every end is recorded."""
+        await self._is_idle.wait()
+
+
+def _ending(execution: _Execution) -> Ending:
+    seconds = asyncio.get_running_loop().time() - execution.started
+    if not execution.task.cancelled():
+        verdict = execution.task.result()
+    elif execution.is_stopped:
+        verdict = Verdict(Outcome.STOPPED, "stopped")
+    else:
+        verdict = Verdict(Outcome.RETURNED)
+    return Ending(execution.taken, verdict.outcome, verdict.code, seconds)

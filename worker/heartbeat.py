@@ -1,0 +1,58 @@
+"""Keeps the worker's leases alive, and picks up the jobs of workers whose leases ended."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import structlog
+
+from worker.backoff import REDIS_ERRORS
+from worker.bookkeeping import LEASE_S, Bookkeeping, Taken
+
+log = structlog.get_logger()
+
+BEAT_S = LEASE_S / 3
+# Soon after Redis is back, leases that ran out while it was away must be renewed before others take the jobs.
+RETRY_S = 1.0
+
+
+class Heartbeat:
+    """Beats every 5 seconds, so that a lease of 15 bears two beats that fail.
+
+    Leases of the dead are looked for at every beat too, but only while this worker itself has been beating for a whole
+    lease: after an outage of Redis every lease has ended, and the living need a moment to renew theirs.
+    """
+
+    def __init__(
+        self,
+        bookkeeping: Bookkeeping,
+        identity: Callable[[], Mapping[str, Any]],
+        running: Callable[[], Iterable[Taken]],
+    ) -> None:
+        self._bookkeeping = bookkeeping
+        self._identity = identity
+        self._running = running
+        self._steady_since: float | None = None
+
+    async def run(self) -> None:
+        """Beat at once and then until cancelled."""
+        while True:
+            try:
+                await self._beat()
+            except REDIS_ERRORS as error:
+                self._steady_since = None
+                log.warning("heartbeat_failed", error=type(error).__name__)
+                await asyncio.sleep(RETRY_S)
+            else:
+                await asyncio.sleep(BEAT_S)
+
+    async def _beat(self) -> None:
+        await self._bookkeeping.beat(self._identity(), self._running())
+        now = asyncio.get_running_loop().time()
+        if self._steady_since is None:
+            self._steady_since = now
+        if now - self._steady_since < LEASE_S:
+            return
+        recovered = await self._bookkeeping.recover()
+        if any(recovered):
+            log.warning("jobs_recovered", put_back=recovered.put_back, failed=recovered.failed)
