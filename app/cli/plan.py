@@ -14,7 +14,8 @@ LOCAL_CONTEXT_TOKENS = 4096
 LOCAL_OUTPUT_TOKENS = 1024
 LOCAL_TIMEOUT_S = 180.0
 JUDGE_GRACE_S = 5.0
-DRAIN_MARGIN_S = 5.0
+# More than the processes themselves take beyond their own limits.
+DRAIN_MARGIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,159 @@
+"""What `assay doctor` looks at, each check a function that returns findings and never raises."""
+
+import asyncio
+import platform
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+import httpx
+from prometheus_client import CollectorRegistry
+from redis.exceptions import RedisError
+
+from app import __version__
+from app.adapters.clock import SystemClock
+from app.adapters.judge_models import load_models
+from app.adapters.redis_client import connect
+from app.cli.judge_choice import Source, choose_judge
+from app.cli.plan import url_of
+from app.domain.errors import AssayError
+from app.observe.metrics import PrometheusTelemetry
+from app.ports import ChatModel, Prompt
+from app.settings import Settings, SettingsError
+
+LOOK_TIMEOUT_S = 3.0
+JUDGE_TIMEOUT_S = 30.0
+OLDEST_REDIS = (6, 2)
+TINY_SCHEMA = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}},
+    "required": ["ok"],
+    "additionalProperties": False,
+}
+
+
+class Level(Enum):
+    """OK; worth knowing; in the way."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(NamedTuple):
+    """One line: how it stands, what was looked at, and what is so or what to do."""
+
+    level: Level
+    name: str
+    detail: str
+
+
+def versions() -> list[Finding]:
+    """Which Assay, Python and system."""
+    detail = f"Assay {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    return [Finding(Level.OK, "versions", detail)]
+
+
+async def service(settings: Settings) -> list[Finding]:
+    """Whether an API answers where the settings say, and what it says of itself: Redis, workers, judge."""
+    url = url_of(settings.host, settings.port)
+    try:
+        async with httpx.AsyncClient(trust_env=False, timeout=LOOK_TIMEOUT_S) as client:
+            answer = await client.get(f"{url}/readyz")
+            checks: list[dict[str, Any]] = answer.json()["checks"]
+    except httpx.TransportError:
+        return [Finding(Level.WARN, "service", f"nothing answers at {url}; `assay up` starts it")]
+    except (ValueError, LookupError, TypeError):
+        return [Finding(Level.FAIL, "service", f"what answers at {url} is not Assay; set ASSAY_PORT to a free port")]
+    found = [Finding(Level.OK, "service", f"answers at {url}")]
+    for check in checks:
+        level = Level.OK if check["ok"] else Level.FAIL if check["needed"] else Level.WARN
+        found.append(Finding(level, f"service: {check['name']}", check["detail"]))
+    return found
+
+
+async def redis(settings: Settings) -> list[Finding]:
+    """Whether the configured Redis answers, is new enough, and neither forgets nor evicts runs."""
+    if settings.redis_url is None:
+        return [Finding(Level.OK, "redis", f"the embedded Valkey in {settings.data_dir / 'valkey'}")]
+    found = await _server(settings.redis_url.get_secret_value(), "ASSAY_REDIS_URL", keeps_runs=True)
+    if settings.cache_redis_url is not None:
+        found += await _server(settings.cache_redis_url.get_secret_value(), "ASSAY_CACHE_REDIS_URL", keeps_runs=False)
+    return found
+
+
+async def _server(url: str, variable: str, *, keeps_runs: bool) -> list[Finding]:
+    try:
+        client = connect(url, variable=variable)
+    except SettingsError as error:
+        return [Finding(Level.FAIL, "redis", str(error))]
+    try:
+        async with asyncio.timeout(LOOK_TIMEOUT_S):
+            info: dict[str, Any] = await client.info()
+    except (RedisError, OSError, TimeoutError) as error:
+        return [Finding(Level.FAIL, "redis", f"{variable} does not answer ({type(error).__name__})")]
+    finally:
+        await client.aclose()
+    version = str(info.get("valkey_version") or info.get("redis_version", "0"))
+    found = [_age(version, variable)]
+    if keeps_runs:
+        found += [_eviction(info), _persistence(info)]
+    return found
+
+
+def _age(version: str, variable: str) -> Finding:
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers < OLDEST_REDIS:
+        return Finding(Level.FAIL, "redis", f"{variable}: version {version} is too old; Redis 6.2 or Valkey is needed")
+    return Finding(Level.OK, "redis", f"{variable} answers, version {version}")
+
+
+def _eviction(info: Mapping[str, Any]) -> Finding:
+    policy = info.get("maxmemory_policy", "unknown")
+    if policy == "noeviction":
+        return Finding(Level.OK, "redis: eviction", "noeviction")
+    if not info.get("maxmemory"):
+        return Finding(Level.WARN, "redis: eviction", f"{policy}; set maxmemory-policy noeviction before any maxmemory")
+    return Finding(Level.FAIL, "redis: eviction", f"{policy} may drop runs; set maxmemory-policy noeviction")
+
+
+def _persistence(info: Mapping[str, Any]) -> Finding:
+    if info.get("aof_enabled"):
+        return Finding(Level.OK, "redis: persistence", "append-only file")
+    return Finding(Level.WARN, "redis: persistence", "a restart loses runs; set appendonly yes")
+
+
+async def judge(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    """Which judge there is, and whether it answers one tiny call."""
+    try:
+        choice = choose_judge(settings, environ)
+        if choice.source is Source.NONE:
+            return [Finding(Level.FAIL, "judge", "none; set ASSAY_JUDGE_MODEL to provider/name, or ASSAY_MODELS_FILE")]
+        if choice.local:
+            kind = "the demonstration judge" if choice.demonstration else "a local judge"
+            return [Finding(Level.OK, "judge", f"`assay up` will start {kind}, {choice.model_id}")]
+        chosen = settings.model_copy(update={"judge_model": choice.model_id})
+        models = load_models(chosen, SystemClock(), PrometheusTelemetry(CollectorRegistry(), scorers=()))
+    except SettingsError as error:
+        return [Finding(Level.FAIL, "judge", line) for line in str(error).splitlines()]
+    try:
+        return [await _answers(models.get(model_id)) for model_id in models.ids]
+    finally:
+        await models.aclose()
+
+
+async def _answers(model: ChatModel) -> Finding:
+    prompt = Prompt(
+        system="Answer with JSON only.",
+        user='Answer {"ok": true}.',
+        schema=TINY_SCHEMA,
+        name="doctor",
+        max_tokens=min(256, model.max_output_tokens),
+    )
+    clock = SystemClock()
+    started = clock.monotonic()
+    try:
+        await model.complete(prompt, deadline=started + JUDGE_TIMEOUT_S)
+    except AssayError as error:
+        return Finding(Level.FAIL, "judge", f"{model.id}: {error.detail}")
+    return Finding(Level.OK, "judge", f"{model.id} answered in {clock.monotonic() - started:.1f} s")
