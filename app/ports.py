@@ -318,8 +318,11 @@ class QueueDepth(NamedTuple):
 class RunQueue(Protocol):
     """Carries run ids to workers; the run itself stays in the store."""
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
-        """Put a run in line; raises CapacityReduced when the queue is full, StoreUnavailable when it is away."""
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, even_if_full: bool = False) -> None:
+        """Put a run in line; raises StoreUnavailable when the queue is away, CapacityReduced when it is full.
+
+        With even_if_full, for a run that was accepted before, there is always room.
+        """
         ...
 
     async def check_room(self) -> None:

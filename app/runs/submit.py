@@ -124,7 +124,7 @@ async def _submit(
         await _enqueue_new(deps, new)
     elif created.stored.status is RunStatus.QUEUED:
         # The first request may have died before its run reached the queue; enqueueing twice is harmless.
-        await enqueue(deps, new.key, new.run, body.priority)
+        await enqueue(deps, new.key, new.run, body.priority, even_if_full=True)
     if created.stored.status.ended or (queued and wait_s is None):
         return submitted(run_id, created.stored, replayed=not created.new)
     return await _join(deps, new, _inline_wait(deps, wait_s), take_over=not queued, replayed=not created.new)
@@ -154,7 +154,7 @@ async def _hand_over(deps: Deps, claim: Claim, executing: asyncio.Task[Run]) -> 
     executing.cancel()
     await asyncio.wait({executing})
     if executing.cancelled():
-        await enqueue(deps, claim.key, claim.run, claim.request.priority)
+        await enqueue(deps, claim.key, claim.run, claim.request.priority, even_if_full=True)
 
 
 async def _join(deps: Deps, new: NewRun, wait_s: float, *, take_over: bool, replayed: bool) -> Submitted:
@@ -180,12 +180,12 @@ async def _enqueue_new(deps: Deps, new: NewRun) -> None:
         raise
 
 
-async def enqueue(deps: Deps, key: RunKey, run: Run, priority: Priority) -> None:
+async def enqueue(deps: Deps, key: RunKey, run: Run, priority: Priority, *, even_if_full: bool = False) -> None:
     """Put a stored run in line; its job may take a little longer than the run, which ends itself at its deadline."""
     left = deps.policy.run_timeout_ms / 1000
     if run.deadline_at is not None:
         left = max((run.deadline_at - deps.clock.now()).total_seconds(), 0.0)
-    await deps.queue.enqueue(key, priority, left + JOB_MARGIN_S)
+    await deps.queue.enqueue(key, priority, left + JOB_MARGIN_S, even_if_full=even_if_full)
 
 
 def submitted(run_id: str, stored: StoredRun, *, replayed: bool) -> Submitted:
