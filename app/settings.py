@@ -53,6 +53,9 @@ class Settings(BaseSettings):
     worker_grace_s: Annotated[float, Field(ge=0, le=3600)] = Field(
         30.0, description="How long a stopping worker finishes runs"
     )
+    worker_metrics_port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        9464, description="First port for a worker's /metrics, each worker of a machine takes the next; 0: none"
+    )
     run_ttl: Annotated[int, Field(ge=60)] = Field(7 * 86_400, description="Seconds a run is kept")
     cache_ttl: Annotated[int, Field(ge=1)] = Field(86_400, description="Seconds a reply is cached")
     idempotency_ttl: Annotated[int, Field(ge=60)] = Field(

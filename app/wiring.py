@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -41,6 +41,7 @@ class Wired:
     deps: Deps
     telemetry: PrometheusTelemetry
     registry: CollectorRegistry
+    redis_url: str = field(repr=False)
 
     async def check(self) -> list[Check]:
         """Look at what the process depends on; takes at most a second and never raises."""
@@ -112,7 +113,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
                 lease_s=settings.run_lease_s,
             ),
         )
-        yield Wired(deps=deps, telemetry=telemetry, registry=registry)
+        yield Wired(deps=deps, telemetry=telemetry, registry=registry, redis_url=url)
 
 
 async def _redis_url(settings: Settings, stack: AsyncExitStack) -> str:

@@ -1,0 +1,65 @@
+"""`python -m worker`: one worker process, in the foreground, until SIGTERM or SIGINT.
+
+Exit codes: 0 stopped, 1 Redis does not answer at the start, 2 a setting is wrong.
+"""
+
+import asyncio
+import gc
+import sys
+
+import structlog
+import uvloop
+
+from app.adapters.rq_queue import QUEUES
+from app.observe.log import configure_logging
+from app.ports import RunKey
+from app.runs.execute import execute_claimed_run
+from app.settings import Settings, SettingsError, load_settings
+from app.wiring import Wired, build_deps
+from worker.backoff import REDIS_ERRORS
+from worker.metrics import serve_metrics
+from worker.worker import AsyncWorker
+
+log = structlog.get_logger()
+
+
+async def work(settings: Settings) -> None:
+    """Execute queued runs until stopped; raises SettingsError, and a redis error when Redis is away at the start."""
+    async with build_deps(settings) as wired:
+        with serve_metrics(settings.host, settings.worker_metrics_port, wired.registry) as port:
+            log.info("metrics_served", port=port)
+            worker = await asyncio.to_thread(_make_worker, settings, wired)
+            gc.freeze()
+            await worker.run()
+
+
+def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
+    async def execute(tenant: str, run_id: str) -> None:
+        await execute_claimed_run(wired.deps, RunKey(tenant, run_id))
+
+    return AsyncWorker(
+        list(QUEUES.values()),
+        url=wired.redis_url,
+        execute=execute,
+        concurrency=settings.worker_concurrency,
+        grace=settings.worker_grace_s,
+    )
+
+
+def main() -> None:
+    """Run a worker; exits with one line on standard error when it can't start."""
+    try:
+        settings = load_settings()
+        configure_logging(settings.log_level)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(work(settings))
+    except SettingsError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the one line an operator gets
+        sys.exit(2)
+    except REDIS_ERRORS as error:
+        print(f"Redis does not answer ({type(error).__name__}); see ASSAY_REDIS_URL", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
