@@ -38,7 +38,7 @@ openapi-check: dev ## Fail when openapi/openapi.json is not what the code says
 	$(BIN)/python -m scripts.openapi --check
 
 unit: dev ## Unit tests, with 100 % branch coverage of domain, judge and scorers
-	$(PYTEST) tests/unit --cov --cov-report=term $(T)
+	$(PYTEST) tests/unit --disable-socket --allow-unix-socket --cov --cov-report=term $(T)
 
 contract: dev ## The HTTP contract: any bytes in, problem+json out
 	$(PYTEST) tests/contract $(T)

@@ -32,8 +32,10 @@ class Place(NamedTuple):
 def describe(settings: Settings, choice: JudgeChoice, plan: Plan, children: Sequence[Child]) -> list[Place]:
     """Return what runs where, as the block shows it."""
     pids = {child.command.name: child.pid for child in children}
+    metrics = f", /metrics from port {settings.worker_metrics_port} on" if settings.worker_metrics_port else ""
     workers = [
-        Place("Worker", f"{settings.worker_concurrency} runs at once", pids[command.name]) for command in plan.workers
+        Place("Worker", f"{settings.worker_concurrency} runs at once{metrics}", pids[command.name])
+        for command in plan.workers
     ]
     judge = choice.model_id or ("none" if choice.source is Source.NONE else f"as {settings.models_file} says")
     at = f" at {plan.judge_url}/v1" if plan.judge_url else ""
