@@ -1,0 +1,1 @@
+"""HTTP: routes parse, call one function of app/runs and shape its answer."""

@@ -1,0 +1,1 @@
+"""Names of metrics and the shape of logs, each in one place."""
