@@ -1,8 +1,8 @@
 """The local judge: a GGUF file served by llama.cpp on loopback, in a process of its own.
 
-`python -m app.adapters.local_model --model PATH --port N` opens an OpenAI-compatible endpoint that honours JSON schemas.
-It needs the optional extra `local`. Without a file of the operator's it serves the demonstration model, SmolLM2 with 135
-million parameters: it shows the whole path offline, but as a judge it is near chance.
+`python -m app.adapters.local_model --model PATH --port N --context-tokens N` opens an OpenAI-compatible endpoint that
+honours JSON schemas. It needs the optional extra `local`. The demonstration model is SmolLM2 with 135 million
+parameters: it shows the whole path offline, but as a judge it is near chance.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def can_serve() -> bool:
 
 
 def serve(model: Path, port: int, context_tokens: int) -> None:
-    """Serve the model on 127.0.0.1 until SIGTERM or SIGINT; `context_tokens` is what one call may use, reply included."""
+    """Serve the model on 127.0.0.1 until SIGTERM or SIGINT; one call may use `context_tokens`, reply included."""
     import xllamacpp  # noqa: PLC0415 - an optional extra, and slow to load
 
     params = xllamacpp.CommonParams()
