@@ -134,7 +134,7 @@ class ChatHttpModel:
         left_s = deadline - self._clock.monotonic()
         wait_s = self._retries.wait_s(retries, failed.retry_after_s, left_s)
         if wait_s is None:
-            raise failed.final(_why_no_more(failed, retries, left_s)) from None
+            raise failed.final(_why_no_more(failed, retries, self._retries.max_retries)) from None
         self._telemetry.judge_retried(self.id, failed.outcome)
         await self._pause(wait_s)
 
@@ -200,9 +200,9 @@ class ChatHttpModel:
             raise JudgeTimeout("The run's time was over before the judge model was free") from None
 
 
-def _why_no_more(failed: CallFailed, retries: int, left_s: float) -> str:
-    if failed.retry_after_s > 0 and failed.retry_after_s >= left_s:
+def _why_no_more(failed: CallFailed, retries: int, max_retries: int) -> str:
+    if retries < max_retries and failed.retry_after_s > 0:
         return f"; it asks to wait {failed.retry_after_s:.0f} s, longer than this run's deadline leaves"
-    if left_s <= 0:
+    if retries < max_retries:
         return "; this run's deadline leaves no time for another try"
     return f"; {retries} retries did not help" if retries else ""

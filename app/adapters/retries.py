@@ -13,13 +13,13 @@ class RetryPolicy:
     ceiling_s: float = 8.0
 
     def wait_s(self, retries: int, at_least_s: float, left_s: float) -> float | None:
-        """Return how long to wait after `retries` retries, or None when what is left of the time forbids it.
+        """Return how long to wait after `retries` retries, or None when the count or what is left forbids another.
 
         At least what the provider asked for, plus a random part that doubles its reach with every retry: callers that
-        failed together must not come back together. The random part leaves half of the time left for the call itself.
+        failed together must not come back together.
         """
-        spare_s = left_s - at_least_s
-        if retries >= self.max_retries or spare_s <= 0:
+        if retries >= self.max_retries:
             return None
-        reach_s = min(self.ceiling_s, self.base_s * 2**retries, spare_s / 2)
-        return at_least_s + random.uniform(0.0, reach_s)  # noqa: S311 - spreads load, protects nothing
+        reach_s = min(self.ceiling_s, self.base_s * 2**retries)
+        wait_s = at_least_s + random.uniform(0.0, reach_s)  # noqa: S311 - spreads load, protects nothing
+        return wait_s if wait_s < left_s else None
