@@ -1,0 +1,115 @@
+"""A run in the terminal: score, marked spans, verdicts, and nothing that steers the terminal."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from app.cli.card import _headline, _marked, card
+
+TEXT = "The bus leaves at nine. Old people never learn."
+
+
+def run(**changes: Any) -> dict[str, Any]:
+    return {
+        "runId": "run-00000001",
+        "scorerId": "bias",
+        "scorerVersion": "1",
+        "status": "completed",
+        "score": 1.0,
+        "scale": 1.0,
+        "direction": "lower_is_better",
+        "interpretation": "openly discriminatory or stereotyped",
+        "passed": None,
+        "reason": "It claims that a whole age group can't learn.",
+        "analyzeStepResult": {
+            "results": [
+                {
+                    "result": "yes",
+                    "category": "other",
+                    "reason": "generalises",
+                    "opinion": "Old people never learn.",
+                    "span": {"start": 24, "end": 47},
+                }
+            ]
+        },
+        "warnings": [],
+        "error": None,
+        "model": "stub/judge",
+        "usage": {"judgeCalls": 3, "cacheHits": 0},
+        "timings": {"totalMs": 1234.5},
+    } | changes
+
+
+def printed(run: dict[str, Any], text: str = TEXT) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    console.print(card(run, text))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_shows_score_band_text_verdict_reason_and_cost() -> None:
+    shown = printed(run())
+    for piece in (
+        "1 of 1",
+        "openly discriminatory",
+        "Old people never learn.",
+        "yes",
+        "generalises",
+        "whole age group",
+        "1.2 s, 3 judge calls",
+        "stub/judge",
+    ):
+        assert piece in shown
+
+
+@pytest.mark.parametrize(("result", "style"), [("yes", "red underline"), ("no", "green underline")])
+def test_spans_are_marked_by_verdict(result: str, style: str) -> None:
+    marked = _marked(TEXT, [{"result": result, "span": {"start": 24, "end": 47}}])
+    assert [(str(span.style), span.start, span.end) for span in marked.spans] == [(style, 24, 47)]
+
+
+def test_spans_count_code_points() -> None:
+    text = "👵🏽 Old. \r\x07 Never learn."
+    start = text.index("Never")
+    marked = _marked(text, [{"verdict": "yes", "span": {"start": start, "end": len(text)}}])
+    span = marked.spans[0]
+    assert marked.plain[span.start : span.end] == "Never learn."
+
+
+@pytest.mark.parametrize("where", ["text", "reason", "verdict"])
+@pytest.mark.parametrize("steering", ["\x1b[2J", "\x1b]0;title\x07", "\x9b2J", "\r", "\u202e"])
+def test_nothing_steers_the_terminal(where: str, steering: str) -> None:
+    hostile = f"a{steering}b"
+    changes: dict[str, Any] = {"analyzeStepResult": {"results": []}}
+    if where == "reason":
+        changes["reason"] = hostile
+    if where == "verdict":
+        changes["analyzeStepResult"] = {"results": [{"result": "yes", "reason": hostile, "opinion": hostile}]}
+    shown = printed(run(**changes), hostile if where == "text" else TEXT)
+    assert not set("\x1b\x07\x9b\r\u202e") & set(shown)
+
+
+def test_failed_run_has_no_number() -> None:
+    error = {"title": "The reply was cut short", "code": "judge_output_invalid", "detail": "Give it more room."}
+    shown = printed(run(status="failed", score=None, reason=None, analyzeStepResult=None, error=error))
+    assert "no score: failed" in shown
+    assert "judge_output_invalid" in shown
+    assert "0 of" not in shown
+
+
+@pytest.mark.parametrize(("passed", "says"), [(True, "passed"), (False, "not passed"), (None, None)])
+def test_threshold(passed: bool | None, says: str | None) -> None:
+    shown = printed(run(passed=passed))
+    assert (says in shown) if says else ("passed" not in shown)
+
+
+@pytest.mark.parametrize(
+    ("score", "direction", "style"),
+    [(0.0, "lower_is_better", "green"), (0.0, "higher_is_better", "red"), (1.0, "higher_is_better", "green")],
+)
+def test_colour_follows_the_direction(score: float, direction: str, style: str) -> None:
+    headline: Text = _headline(run(score=score, direction=direction))
+    assert any(style in str(span.style) for span in headline.spans)
