@@ -59,6 +59,7 @@ class AllowedJob(Job):
                 self.repeats_left,
                 self.rate_limit_key,
                 self.meta,
+                self._result,
             )
         )
 
@@ -75,6 +76,7 @@ class AllowedJob(Job):
             self.func_name == JOB_FUNCTION
             and self.instance is None
             and self.kwargs == {}
+            and isinstance(self.args, list)
             and len(self.args) == 2
             and all(_is_id(arg) for arg in self.args)
         )

@@ -1,7 +1,6 @@
 """Run one job to whatever end it comes, told in codes: no text of a caller or of a judge reaches RQ."""
 
 import asyncio
-import traceback
 from typing import NamedTuple
 
 import redis
@@ -13,8 +12,6 @@ from worker.bookkeeping import Outcome, Taken
 from worker.jobs import AllowedJob, JobRefused, execute
 
 log = structlog.get_logger()
-
-FRAMES = 8
 
 
 class Verdict(NamedTuple):
@@ -55,10 +52,5 @@ def _is_asked_for() -> bool:
 
 
 def _failed(taken: Taken, code: str, error: BaseException) -> Verdict:
-    # An exception's message may carry a caller's text, its place in the code does not.
-    frames = traceback.extract_tb(error.__traceback__)[-FRAMES:]
-    where = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
-    log.error(
-        "job_failed", job_id=taken.job_id, queue=taken.queue, code=str(code), error=type(error).__name__, where=where
-    )
+    log.error("job_failed", job_id=taken.job_id, queue=taken.queue, code=str(code), exc_info=error)
     return Verdict(Outcome.FAILED, str(code))
