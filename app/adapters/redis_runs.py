@@ -31,6 +31,7 @@ import secrets
 from datetime import datetime
 from typing import Any
 
+from pydantic_core import to_jsonable_python
 from redis.asyncio import Redis
 
 from app.adapters import run_keys
@@ -42,7 +43,6 @@ from app.domain.run import Run, RunEvent, RunStatus
 from app.ports import Claim, Created, ListQuery, NewRun, Page, Remembered, RunKey, StoredRun
 
 PING_S = 1.0
-CANCEL_ATTEMPTS = 10
 # Members looked at for one page of a filtered list, however few of them match.
 LIST_BUDGET = 2_000
 STORED_FIELDS = ["body", "etag", "status", "fingerprint"]
@@ -128,17 +128,8 @@ class RedisRunStore:
 
     async def cancel(self, key: RunKey, now: datetime) -> StoredRun | None:
         """End a queued or running run as cancelled; returns the run as it stands then, None when unknown."""
-        for _ in range(CANCEL_ATTEMPTS):
-            seen = await self.get(key)
-            if seen is None or seen.status.ended:
-                return seen
-            run = Run.model_validate_json(seen.body)
-            ended = run.model_copy(update={"status": RunStatus.CANCELLED, "completed_at": now})
-            body = ended.model_dump_json(by_alias=True)
-            etag = await self._change("cancel", key, seen.etag, body)
-            if etag is not None:
-                return StoredRun(body.encode(), etag.decode(), RunStatus.CANCELLED, seen.fingerprint)
-        raise StoreUnavailable("The run changes faster than it can be cancelled; try again")
+        stored = await self._change("cancel", key, json.dumps(to_jsonable_python(now)))
+        return None if stored is None else _stored(stored)
 
     async def requeue(self, key: RunKey, run: Run) -> bool:
         """Replace an ended run by `run` (queued, a new attempt); False when it is not ended or not there.

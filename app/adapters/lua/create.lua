@@ -12,7 +12,7 @@ for i = 12, #ARGV do
 end
 redis.call('HSET', RUN, 'member', member, 'fingerprint', fingerprint,
   'idempotency', idempotency, 'indexes', table.concat(indexes, '\n'), 'cache_keys', '', 'token', 0, 'lease_us', 0)
-if lease_ms > 0 then
+if status == 'running' then
   redis.call('HSET', RUN, 'token', 1, 'lease_us', string.format('%.0f', now_us() + lease_ms * 1000))
 end
 enter_status(status)

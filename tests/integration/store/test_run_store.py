@@ -1,0 +1,394 @@
+"""The run store: arrows, claims, leases, events, lifetimes and the promise of DELETE."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from redis.asyncio import Redis
+
+from app.adapters.redis_runs import RedisRunStore
+from app.domain.run import Run, RunStatus
+from app.ports import Claim, ListQuery, NewRun, RunKey
+from tests.integration.store.making import RUN_TTL_S, TEXT, ended, everything
+
+pytestmark = pytest.mark.anyio
+
+LEASE_S = 60.0
+ENDED = [status for status in RunStatus if status.ended]
+RETRIABLE = [RunStatus.FAILED, RunStatus.EXPIRED, RunStatus.CANCELLED]
+
+NewRuns = Callable[..., NewRun]
+
+
+async def run_of(store: RedisRunStore, key: RunKey) -> Run:
+    stored = await store.get(key)
+    assert stored is not None
+    run = Run.model_validate_json(stored.body)
+    assert run.status is stored.status
+    return run
+
+
+async def claimed(store: RedisRunStore, new: NewRun, lease_s: float = LEASE_S) -> Claim:
+    _, claim = await store.create(new, claim_lease_s=lease_s)
+    assert claim is not None
+    return claim
+
+
+async def finished(store: RedisRunStore, new: NewRun, status: RunStatus, **kept) -> Claim:
+    claim = await claimed(store, new)
+    options = {"cache_keys": [], "keep_request": True, **kept}
+    assert await store.finish(claim, ended(claim.run, status), **options)
+    return claim
+
+
+async def test_a_new_run_is_stored_as_it_is(store: RedisRunStore, new_run: NewRuns):
+    new = new_run(metadata={"team": "reviews"})
+    created, claim = await store.create(new)
+    assert created.new
+    assert claim is None
+    assert created.stored.body == new.run.model_dump_json(by_alias=True).encode()
+    assert await store.get(new.key) == created.stored
+    assert await store.get_request(new.key) == new.request
+
+
+async def test_the_same_id_again_gives_the_run_that_stands(store: RedisRunStore, new_run: NewRuns):
+    first, _ = await store.create(new_run("same-run"))
+    again, claim = await store.create(new_run("same-run", fingerprint="other"), claim_lease_s=LEASE_S)
+    assert not again.new
+    assert claim is None
+    assert again.stored == first.stored
+
+
+async def test_simultaneous_creations_make_one_run(store: RedisRunStore, new_run: NewRuns):
+    results = await asyncio.gather(*(store.create(new_run("same-run"), claim_lease_s=LEASE_S) for _ in range(10)))
+    assert sum(created.new for created, _ in results) == 1
+    assert sum(claim is not None for _, claim in results) == 1
+
+
+async def test_tenants_do_not_see_each_other(store: RedisRunStore, new_run: NewRuns):
+    await store.create(new_run("same-run", tenant="a"))
+    other = RunKey("b", "same-run")
+    assert await store.get(other) is None
+    assert await store.get_request(other) is None
+    assert await store.claim(other, LEASE_S) is None
+    assert await store.cancel(other, datetime.now(UTC)) is None
+    assert await store.delete(other) is None
+    assert await store.events(other, None) == []
+    assert (await store.list_page(ListQuery("b"))).bodies == []
+    assert (await store.create(new_run("same-run", tenant="b")))[0].new
+
+
+@pytest.mark.parametrize("tenant", ["a:b", "{a}", "a*", "größe", "", "assay:"])
+async def test_any_tenant_name_has_keys_of_its_own(store: RedisRunStore, client: Redis, new_run: NewRuns, tenant: str):
+    await store.create(new_run("same-run", tenant="a"))
+    new = new_run("same-run", tenant=tenant)
+    assert (await store.create(new))[0].new
+    await store.delete(new.key)
+    assert await store.get(RunKey("a", "same-run")) is not None
+    assert len((await store.list_page(ListQuery("a"))).bodies) == 1
+
+
+async def test_claiming_makes_a_queued_run_running_and_nothing_else(store: RedisRunStore, new_run: NewRuns):
+    # A caller may call his metadata as we call our fields.
+    new = new_run(metadata={"status": "queued", "note": '"status":"queued"'})
+    before = (await store.create(new))[0].stored
+    claim = await store.claim(new.key, LEASE_S)
+    assert claim is not None
+    assert claim.run == new.run.model_copy(update={"status": RunStatus.RUNNING})
+    assert claim.request == new.request
+    assert await run_of(store, new.key) == claim.run
+    assert (await store.get(new.key)).etag != before.etag
+
+
+async def test_of_many_claimants_one_gets_the_run(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    await store.create(new)
+    claims = await asyncio.gather(*(store.claim(new.key, LEASE_S) for _ in range(10)))
+    assert sum(claim is not None for claim in claims) == 1
+
+
+async def test_a_run_whose_lease_ended_is_taken_over_and_its_partial_results_with_it(
+    store: RedisRunStore, new_run: NewRuns
+):
+    first = await claimed(store, new_run())
+    partial = first.run.model_copy(update={"preprocess_step_result": {"opinions": ["one"]}})
+    assert await store.checkpoint(first, partial, "preprocess")
+    assert await store.claim(first.key, LEASE_S) is None
+    assert await store.renew(first, 0)
+    second = await store.claim(first.key, LEASE_S)
+    assert second is not None
+    assert second.token > first.token
+    assert second.run == partial
+    assert not await store.renew(first, LEASE_S)
+    assert not await store.checkpoint(first, first.run, "analyze")
+    assert not await store.release(first)
+    assert not await store.finish(first, ended(first.run), cache_keys=[], keep_request=True)
+    assert await run_of(store, first.key) == partial
+    assert await store.finish(second, ended(partial), cache_keys=[], keep_request=True)
+
+
+async def test_a_renewed_lease_is_not_taken_over(store: RedisRunStore, new_run: NewRuns):
+    claim = await claimed(store, new_run(), lease_s=0)
+    assert await store.renew(claim, LEASE_S)
+    assert await store.claim(claim.key, LEASE_S) is None
+
+
+async def test_a_released_run_is_queued_with_its_partial_results(store: RedisRunStore, new_run: NewRuns):
+    first = await claimed(store, new_run())
+    partial = first.run.model_copy(update={"preprocess_step_result": {"opinions": ["one"]}})
+    await store.checkpoint(first, partial, "preprocess")
+    assert await store.release(first)
+    assert await run_of(store, first.key) == partial.model_copy(update={"status": RunStatus.QUEUED})
+    assert not await store.release(first)
+    second = await store.claim(first.key, LEASE_S)
+    assert second is not None
+    assert second.token > first.token
+
+
+@pytest.mark.parametrize("status", ENDED)
+async def test_an_ended_run_stays_as_it_is(store: RedisRunStore, new_run: NewRuns, status: RunStatus):
+    claim = await finished(store, new_run(), status)
+    before = await store.get(claim.key)
+    assert not await store.renew(claim, LEASE_S)
+    assert not await store.checkpoint(claim, claim.run, "analyze")
+    assert not await store.release(claim)
+    assert not await store.finish(claim, ended(claim.run, RunStatus.FAILED), cache_keys=[], keep_request=False)
+    assert await store.claim(claim.key, LEASE_S) is None
+    assert await store.cancel(claim.key, datetime.now(UTC)) == before
+    assert await store.get(claim.key) == before
+    assert await store.get_request(claim.key) is not None
+
+
+@pytest.mark.parametrize("status", ENDED)
+async def test_only_what_did_not_succeed_is_tried_again(store: RedisRunStore, new_run: NewRuns, status: RunStatus):
+    new = new_run()
+    first = await finished(store, new, status)
+    assert await store.requeue(new.key, new.run) is (status in RETRIABLE)
+    second = await store.claim(new.key, LEASE_S)
+    assert (second is not None) is (status in RETRIABLE)
+    if second is not None:
+        assert second.token > first.token
+        assert await store.events(new.key, None) == []
+
+
+async def test_a_run_that_has_not_ended_is_not_requeued(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    assert not await store.requeue(new.key, new.run)
+    await store.create(new)
+    assert not await store.requeue(new.key, new.run)
+    await store.claim(new.key, LEASE_S)
+    assert not await store.requeue(new.key, new.run)
+
+
+@pytest.mark.parametrize("lease_s", [None, LEASE_S])
+async def test_cancelling_ends_a_run_that_has_not_ended(store: RedisRunStore, new_run: NewRuns, lease_s: float | None):
+    new, now = new_run(), datetime(2031, 5, 6, tzinfo=UTC)
+    _, claim = await store.create(new, claim_lease_s=lease_s)
+    cancelled = await store.cancel(new.key, now)
+    assert cancelled == await store.get(new.key)
+    expected = {"status": RunStatus.CANCELLED, "completed_at": now}
+    assert await run_of(store, new.key) == new.run.model_copy(update=expected)
+    assert await store.claim(new.key, 0) is None
+    if claim is not None:
+        assert not await store.renew(claim, LEASE_S)
+        assert not await store.checkpoint(claim, claim.run, None)
+    assert [event.event for event in await store.events(new.key, None)] == ["run"]
+
+
+async def test_cancelling_wins_over_checkpoints_that_go_on(store: RedisRunStore, new_run: NewRuns):
+    claim = await claimed(store, new_run())
+
+    async def keep_writing() -> None:
+        while await store.checkpoint(claim, claim.run, None):
+            pass
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(keep_writing())
+        assert (await store.cancel(claim.key, datetime.now(UTC))).status is RunStatus.CANCELLED
+
+
+async def test_the_etag_changes_with_every_change_and_only_then(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    etags = [(await store.create(new))[0].stored.etag]
+
+    async def look() -> None:
+        etags.append((await store.get(new.key)).etag)
+
+    claim = await store.claim(new.key, LEASE_S)
+    await look()
+    await store.checkpoint(claim, claim.run, "preprocess")
+    await look()
+    await store.finish(claim, ended(claim.run, RunStatus.FAILED), cache_keys=[], keep_request=True)
+    await look()
+    await store.requeue(new.key, new.run)
+    await look()
+    await store.cancel(new.key, datetime.now(UTC))
+    await look()
+    assert len(set(etags)) == len(etags)
+    await look()
+    assert etags[-1] == etags[-2]
+
+
+async def test_events_tell_each_step_and_then_the_run(store: RedisRunStore, new_run: NewRuns):
+    claim = await claimed(store, new_run())
+    partial = claim.run.model_copy(update={"preprocess_prompt": 'A prompt with "quotes",\nlines and 字.'})
+    await store.checkpoint(claim, claim.run, None)
+    await store.checkpoint(claim, partial, "preprocess")
+    await store.checkpoint(claim, partial, "analyze")
+    end = ended(partial)
+    await store.finish(claim, end, cache_keys=[], keep_request=True)
+    events = await store.events(claim.key, None)
+    assert [event.event for event in events] == ["step", "step", "run"]
+    assert json.loads(events[0].data) == {"step": "preprocess", "run": partial.model_dump(mode="json")}
+    assert json.loads(events[1].data)["step"] == "analyze"
+    assert Run.model_validate_json(events[2].data) == end
+    assert await store.events(claim.key, events[0].id) == events[1:]
+    assert await store.events(claim.key, events[2].id) == []
+
+
+@pytest.mark.parametrize("after", ["", "nonsense", "-", "+", "1", "0-0) COUNT 1", "99999999999999999999-0", "é"])
+async def test_an_event_id_that_is_none_of_ours_means_all(store: RedisRunStore, new_run: NewRuns, after: str):
+    claim = await claimed(store, new_run())
+    await store.checkpoint(claim, claim.run, "preprocess")
+    assert len(await store.events(claim.key, after)) == 1
+
+
+async def test_a_request_that_is_not_to_be_kept_is_gone_at_the_end(
+    store: RedisRunStore, client: Redis, new_run: NewRuns
+):
+    new = new_run()
+    claim = await claimed(store, new)
+    run = ended(claim.run).model_copy(update={"reason": None})
+    assert await store.finish(claim, run, cache_keys=[], keep_request=False)
+    assert await store.get_request(new.key) is None
+    assert TEXT not in await everything(client)
+
+
+async def test_delete_returns_the_cache_keys_of_all_attempts(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    await finished(store, new, RunStatus.FAILED, cache_keys=["one", "two"])
+    await store.requeue(new.key, new.run)
+    claim = await store.claim(new.key, LEASE_S)
+    await store.finish(claim, ended(claim.run), cache_keys=["two", "three"], keep_request=True)
+    assert await store.delete(new.key) == ["one", "two", "three"]
+    assert await store.delete(new.key) is None
+
+
+@pytest.mark.parametrize("end", [*ENDED, RunStatus.QUEUED, RunStatus.RUNNING])
+async def test_after_delete_nothing_holds_the_id_or_the_text(
+    store: RedisRunStore, client: Redis, new_run: NewRuns, end: RunStatus
+):
+    new = new_run("deleted-run", metadata={"team": "reviews", "n": 1}, idempotency_key="once")
+    await store.remember("default", "once", new.fingerprint, ("deleted-run",))
+    await store.create(new)
+    if end is not RunStatus.QUEUED:
+        claim = await store.claim(new.key, LEASE_S)
+        await store.checkpoint(claim, claim.run.model_copy(update={"reason": TEXT}), "analyze")
+    if end.ended:
+        await store.finish(claim, ended(claim.run, end), cache_keys=["key"], keep_request=True)
+    found = await everything(client)
+    assert "deleted-run" in found
+    assert TEXT in found
+    assert await store.delete(new.key) is not None
+    found = await everything(client)
+    assert "deleted-run" not in found
+    assert TEXT not in found
+
+
+async def test_a_worker_that_goes_on_writes_nothing_of_a_deleted_run(
+    store: RedisRunStore, client: Redis, new_run: NewRuns
+):
+    claim = await claimed(store, new_run())
+    await store.delete(claim.key)
+    assert not await store.renew(claim, LEASE_S)
+    assert not await store.checkpoint(claim, claim.run, "analyze")
+    assert not await store.release(claim)
+    assert not await store.finish(claim, ended(claim.run), cache_keys=[], keep_request=True)
+    assert not await store.requeue(claim.key, claim.run)
+    assert await client.dbsize() == 0
+
+
+async def test_delete_leaves_a_key_that_stands_for_another_run_by_now(store: RedisRunStore, new_run: NewRuns):
+    new = new_run(idempotency_key="once")
+    await store.create(new)
+    await store.remember("default", "once", "f", ("another-run",))
+    await store.delete(new.key)
+    assert (await store.remember("default", "once", "f", ("third-run",))).run_ids == ("another-run",)
+
+
+async def test_an_idempotency_key_stands_for_what_it_was_tied_to_first(store: RedisRunStore, client: Redis):
+    first = await store.remember("a", "Kéy \x00 with 字", "f1", ("run-1", "run-2"))
+    assert first == (True, "f1", ("run-1", "run-2"))
+    assert await store.remember("a", "Kéy \x00 with 字", "f2", ("run-3",)) == (False, "f1", ("run-1", "run-2"))
+    assert await store.remember("a", "Kéy \x00 with 字", "f1", ("run-1", "run-2")) == (False, "f1", ("run-1", "run-2"))
+    assert (await store.remember("b", "Kéy \x00 with 字", "f2", ("run-3",))).new
+    assert "Kéy" not in await everything(client)
+
+
+async def test_every_key_ends_by_itself_but_the_fence_key(store: RedisRunStore, client: Redis, new_run: NewRuns):
+    for status in ENDED:
+        new = new_run(metadata={"status": status.value}, idempotency_key=status.value)
+        await store.remember("default", status.value, "f", (new.key.run_id,))
+        await finished(store, new, status)
+        if status in RETRIABLE[:2]:
+            await store.requeue(new.key, new.run)
+    await store.fence_key()
+    lives = {key: await client.ttl(key) async for key in client.scan_iter()}
+    assert lives.pop(b"assay:fence-key") == -1
+    assert len(lives) > 20
+    assert all(0 < ttl <= RUN_TTL_S for ttl in lives.values())
+
+
+async def test_progress_does_not_lengthen_a_run_s_life_and_another_attempt_does(
+    store: RedisRunStore, client: Redis, new_run: NewRuns
+):
+    claim = await claimed(store, new_run())
+    keys = [key async for key in client.scan_iter(match="*:run-*")]
+    for key in keys:
+        await client.expire(key, 100)
+    await store.checkpoint(claim, claim.run, "analyze")
+    await store.finish(claim, ended(claim.run, RunStatus.FAILED), cache_keys=[], keep_request=True)
+    assert {await client.ttl(key) async for key in client.scan_iter(match="*:run-*")} <= {99, 100}
+    await store.requeue(claim.key, claim.run)
+    assert {await client.ttl(key) > 100 async for key in client.scan_iter(match="*:run-*")} == {True}
+
+
+async def test_the_fence_key_is_one_for_all_processes(client: Redis):
+    stores = [RedisRunStore(client, run_ttl_s=60, idempotency_ttl_s=60) for _ in range(5)]
+    keys = await asyncio.gather(*(store.fence_key() for store in stores))
+    assert len(set(keys)) == 1
+    assert len(keys[0]) == 32
+    assert await stores[0].fence_key() == keys[0]
+
+
+REPEATED = ["create", "claim", "checkpoint", "finish", "release", "cancel", "requeue"]
+
+
+@pytest.mark.parametrize("name", REPEATED)
+async def test_a_command_repeated_because_its_reply_was_lost_succeeds_and_is_done_once(
+    client: Redis, new_run: NewRuns, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    store = RedisRunStore(client, run_ttl_s=60, idempotency_ttl_s=60)
+    new = new_run()
+    script = store._scripts[name]
+
+    async def twice(**arguments):
+        await script(**arguments)
+        return await script(**arguments)
+
+    monkeypatch.setitem(store._scripts, name, twice)
+    created, _ = await store.create(new)
+    assert created.new
+    claim = await store.claim(new.key, LEASE_S)
+    assert claim.token == 1
+    assert await store.checkpoint(claim, claim.run, "analyze")
+    assert await store.release(claim)
+    claim = await store.claim(new.key, LEASE_S)
+    assert await store.finish(claim, ended(claim.run, RunStatus.FAILED), cache_keys=["key"], keep_request=True)
+    assert [event.event for event in await store.events(new.key, None)] == ["step", "run"]
+    assert await store.requeue(new.key, new.run)
+    assert (await store.cancel(new.key, datetime.now(UTC))).status is RunStatus.CANCELLED
+    assert len(await store.events(new.key, None)) == 1
+    assert await store.delete(new.key) == ["key"]
