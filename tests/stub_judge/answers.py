@@ -9,13 +9,14 @@ words, whatever the language of the rest:
   severity: severe with "damned", mild with "silly", else moderate
 
 Arrays of numbers list the segments that hold an opinion; arrays of objects have one item for every number asked (or
-what minItems and maxItems pin); enums take the label that the words call for, else "no", "none" or the first.
+what minItems and maxItems pin); a property named by a number is about that segment; enums take the label that the words
+call for, else "no", "none" or the first.
 """
 
 import re
 from typing import Any
 
-SEGMENT = re.compile(r"^[ \t]*[\[(]?(\d{1,6})[\]).:|]+[ \t]*(.*)$", re.MULTILINE)
+SEGMENT = re.compile(r"^\[(\d{1,6})\] (.*)$", re.MULTILINE)
 OPINION = re.compile(r"\b(always|never|every|best|worst|inferior|superior|should)\b|!", re.IGNORECASE)
 LABELS: dict[str, re.Pattern[str]] = {
     label: re.compile(words, re.IGNORECASE)
@@ -69,7 +70,7 @@ class _Writer:
         if isinstance(kind, list):
             kind = kind[0]
         if kind == "object" or "properties" in schema:
-            return {name: self.value(part, text, number) for name, part in schema.get("properties", {}).items()}
+            return {name: self.member(name, part, text, number) for name, part in schema.get("properties", {}).items()}
         if kind == "array":
             return self.items(schema)
         if kind == "string":
@@ -79,6 +80,9 @@ class _Writer:
         if kind == "boolean":
             return bool(LABELS["yes"].search(text))
         return None
+
+    def member(self, name: str, part: dict[str, Any], text: str, number: int | None) -> Any:
+        return self.item(part, int(name)) if name.isdecimal() else self.value(part, text, number)
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         while True:

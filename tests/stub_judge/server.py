@@ -22,12 +22,13 @@ REFUSAL = "I'm sorry, but I can't help with that."
 
 
 class StubJudge:
-    """The state of one stub: its script and what it was asked."""
+    """The state of one stub: its script and what it was asked; `asked` is set by the first call."""
 
     def __init__(self, delay_ms: float = 0.0) -> None:
         self.delay_ms = delay_ms
         self.script = Script()
         self.url = ""
+        self.open_connections: set[StubProtocol] = set()
         self.reset()
 
     def reset(self) -> None:
@@ -38,6 +39,12 @@ class StubJudge:
         self.max_in_flight = 0
         self.connections = 0
         self.kept: deque[Call] = deque(maxlen=KEPT_CALLS)
+        self.asked = asyncio.Event()
+
+    def close_connections(self) -> None:
+        """Cut every connection, as a server does that restarts or tires of idle clients."""
+        for protocol in list(self.open_connections):
+            protocol.transport.abort()
 
     def calls(self) -> dict[str, Any]:
         """Return the counts and the last requests, as `GET /calls` shows them."""
@@ -70,9 +77,8 @@ class Call:
 class StubProtocol(asyncio.Protocol):
     """One connection; requests on it are answered in turn."""
 
-    def __init__(self, stub: StubJudge, open_connections: set["StubProtocol"]) -> None:
+    def __init__(self, stub: StubJudge) -> None:
         self.stub = stub
-        self.open_connections = open_connections
         self.loop = asyncio.get_running_loop()
         self.parser = httptools.HttpRequestParser(self)
         self.pending: asyncio.TimerHandle | None = None
@@ -81,13 +87,13 @@ class StubProtocol(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport: asyncio.Transport = transport  # type: ignore[assignment]
         self.stub.connections += 1
-        self.open_connections.add(self)
+        self.stub.open_connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.pending is not None:
             self.pending.cancel()
         self.finished()
-        self.open_connections.discard(self)
+        self.stub.open_connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -124,7 +130,7 @@ class StubProtocol(asyncio.Protocol):
             self.send(200, {"object": "list", "data": [{"id": "stub", "object": "model", "owned_by": "tests"}]})
         elif path == "/script" and method == "POST":
             try:
-                self.stub.script.add(orjson.loads(body))
+                self.stub.script.add(json.loads(body))
             except (ValueError, TypeError) as error:
                 self.send(400, {"error": str(error)})
                 return
@@ -140,6 +146,7 @@ class StubProtocol(asyncio.Protocol):
         """Take one judge call and answer it, now or after its delay."""
         stub = self.stub
         stub.total += 1
+        stub.asked.set()
         stub.in_flight += 1
         stub.max_in_flight = max(stub.max_in_flight, stub.in_flight)
         self.answering = True
@@ -172,7 +179,7 @@ class StubProtocol(asyncio.Protocol):
     def send(self, status: int, body: Any, rule: Rule | None = None) -> None:
         """Write one answer; a body that is a string goes out as it is."""
         self.finished()
-        data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else orjson.dumps(body)
+        data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else _dumps(body)
         headers = {"content-type": "application/json", **(rule.headers if rule else {})}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}\r\n{lines}content-length: {len(data)}\r\n\r\n"
@@ -196,6 +203,13 @@ def _loads(raw: bytes) -> Any:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         return raw.decode("utf-8", "replace")
+
+
+def _dumps(body: Any) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:  # a script may ask for half a surrogate pair
+        return json.dumps(body).encode()
 
 
 def _texts(messages: list[Any]) -> tuple[str, str]:
@@ -276,15 +290,11 @@ def _miscount(reply: Any, how: str) -> None:
 async def running_stub(host: str = "127.0.0.1", port: int = 0, delay_ms: float = 0.0) -> AsyncIterator[StubJudge]:
     """Serve a stub in this loop; its `url` is the base URL without /v1."""
     stub = StubJudge(delay_ms)
-    open_connections: set[StubProtocol] = set()
-    server = await asyncio.get_running_loop().create_server(
-        lambda: StubProtocol(stub, open_connections), host, port, backlog=4096
-    )
+    server = await asyncio.get_running_loop().create_server(lambda: StubProtocol(stub), host, port, backlog=4096)
     stub.url = f"http://{host}:{server.sockets[0].getsockname()[1]}"
     try:
         yield stub
     finally:
         server.close()
-        for protocol in list(open_connections):
-            protocol.transport.abort()
+        stub.close_connections()
         await server.wait_closed()

@@ -1,10 +1,14 @@
 import gzip
+import ssl
 
+import aiohttp
 import httpx
 import pytest
+from aiohttp.client_reqrep import ConnectionKey
 
 from app.adapters.chat_outcome import CallFailed, Outcome
 from app.adapters.judge_http import MAX_ANSWER_BYTES, JudgeHttp
+from app.domain.errors import AssayError, JudgeTimeout, JudgeUnavailable, NotConfigured
 
 pytestmark = pytest.mark.anyio
 
@@ -99,3 +103,50 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -
         proxies_used(URL)
 
     assert "secret" not in str(caught.value)
+
+
+PLACE = ConnectionKey("judge.example.com", 443, True, True, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "cause", "outcome", "becomes", "retry"),
+    [
+        (httpx.ConnectTimeout, aiohttp.ServerDisconnectedError(), Outcome.CONNECTION, JudgeUnavailable, True),
+        (httpx.ConnectTimeout, aiohttp.ClientOSError(104, "reset"), Outcome.CONNECTION, JudgeUnavailable, True),
+        (httpx.ReadError, aiohttp.ClientPayloadError("cut"), Outcome.CONNECTION, JudgeUnavailable, True),
+        (httpx.TimeoutException, aiohttp.ConnectionTimeoutError("slow"), Outcome.TIMEOUT, JudgeTimeout, True),
+        (httpx.ReadTimeout, aiohttp.SocketTimeoutError("slow"), Outcome.TIMEOUT, JudgeTimeout, True),
+        (
+            httpx.ConnectError,
+            aiohttp.ClientConnectorError(PLACE, ConnectionRefusedError()),
+            Outcome.CONNECTION,
+            JudgeUnavailable,
+            True,
+        ),
+        (
+            httpx.ConnectError,
+            aiohttp.ClientConnectorCertificateError(PLACE, ssl.SSLCertVerificationError()),
+            Outcome.CONNECTION,
+            NotConfigured,
+            False,
+        ),
+    ],
+)
+async def test_what_broke_is_told_by_the_cause_and_not_by_the_transports_name_for_it(
+    wrapper: type[httpx.TransportError],
+    cause: aiohttp.ClientError,
+    outcome: Outcome,
+    becomes: type[AssayError],
+    retry: bool,
+) -> None:
+    def break_off(_: httpx.Request) -> httpx.Response:
+        raise wrapper("sk-test") from cause
+
+    http = JudgeHttp(5.0, transport=lambda _: httpx.MockTransport(break_off))
+
+    with pytest.raises(CallFailed) as caught:
+        await http.endpoint(URL, {}).post(b"{}", 1.0)
+
+    failed = caught.value
+    assert (failed.outcome, failed.becomes, failed.retry) == (outcome, becomes, retry)
+    assert "sk-test" not in failed.detail

@@ -1,0 +1,115 @@
+"""The stub itself: what other tests build on."""
+
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.stub_judge.answers import instance
+from tests.stub_judge.process import StubProcess
+from tests.stub_judge.script import Script
+
+USER = """Decide.
+<evidence-ab12>
+? [9] Not a segment of the text?
+- The sky is always blue.
+[1] The women of that village are always inferior.
+[2] Water boils at a hundred degrees.
+[3] You damned idiot, leave or else!
+</evidence-ab12>"""
+
+VERDICT = {
+    "type": "object",
+    "required": ["n", "reason", "verdict", "category"],
+    "additionalProperties": False,
+    "properties": {
+        "n": {"type": "integer", "enum": [1, 2, 3]},
+        "reason": {"type": "string", "maxLength": 12},
+        "verdict": {"type": "string", "enum": ["yes", "no"]},
+        "category": {"type": "string", "enum": ["political", "gender", "other"]},
+    },
+}
+NUMBERS = {"type": "array", "maxItems": 3, "items": {"type": "integer", "enum": [1, 2, 3]}}
+
+
+def asked(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+        "$defs": {"label": {"enum": ["none", "personal_attack", "threat"]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"opinions": NUMBERS}, [1, 3]),
+        (
+            {"verdicts": {"type": "array", "minItems": 3, "maxItems": 3, "items": VERDICT}},
+            [(1, "yes", "gender"), (2, "no", "other"), (3, "yes", "other")],
+        ),
+        (
+            {"labels": {"type": "object", "properties": {str(n): {"$ref": "#/$defs/label"} for n in (1, 2, 3)}}},
+            {"1": "none", "2": "none", "3": "personal_attack"},
+        ),
+    ],
+)
+def test_answers_fit_the_schema_and_follow_the_words(properties: dict[str, Any], expected: Any) -> None:
+    schema = asked(**properties)
+
+    reply = instance(schema, USER)
+
+    Draft202012Validator(schema).validate(reply)
+    (found,) = reply.values()
+    if isinstance(found, list) and found and isinstance(found[0], dict):
+        found = [(item["n"], item["verdict"], item["category"]) for item in found]
+    assert found == expected
+
+
+def test_rules_apply_in_order_to_the_calls_they_are_for() -> None:
+    script = Script()
+    script.add(
+        [{"match": "tea", "status": 500}, {"when": {"seed": None}, "status": 400}, {"times": None, "status": 204}]
+    )
+
+    statuses = [script.choose(body, prompt).status for body, prompt in (({}, "tea"), ({"seed": 1}, "tea"), ({}, "tea"))]
+
+    assert statuses == [500, 400, 204]
+
+
+def test_a_misspelt_rule_is_refused() -> None:
+    with pytest.raises(ValueError, match="delay"):
+        Script().add({"delay": 5})
+
+
+def test_the_process_answers_is_scripted_and_forgets() -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": USER}]}
+    with StubProcess() as stub:
+        stub.script({"reply": "scripted"}, {"miscount": "drop"})
+        first = stub.ask("POST", "/v1/chat/completions", body)
+        calls = stub.calls()
+        stub.reset()
+
+        assert first["choices"][0]["message"]["content"] == "scripted"
+        assert stub.ask("GET", "/v1/models")["data"]
+        assert calls["total"] == 1
+        assert calls["requests"][0]["body"] == body
+        assert stub.calls()["total"] == 0
+    assert stub.process is not None
+    assert stub.process.returncode == 0
+
+
+@pytest.mark.parametrize(("how", "count"), [("drop", 2), ("duplicate", 4), ("add", 4)])
+def test_miscounts(how: str, count: int) -> None:
+    schema = asked(verdicts={"type": "array", "minItems": 3, "maxItems": 3, "items": VERDICT})
+    body = {
+        "messages": [{"role": "user", "content": USER}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}},
+    }
+    with StubProcess() as stub:
+        stub.script({"miscount": how})
+        content = stub.ask("POST", "/v1/chat/completions", body)["choices"][0]["message"]["content"]
+
+    assert content.count('"n"') == count
