@@ -112,6 +112,8 @@ class Child:
         try:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
+                # Without it a folder named `app` where the user stands would be run instead of ours.
+                "-P",
                 "-m",
                 *self.command.arguments,
                 env=dict(self.command.environment),

@@ -1,13 +1,17 @@
 """What `assay up` runs: the commands, their environment and where they listen."""
 
+import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+import app
 from app.cli.child import Command
 from app.cli.judge_choice import JudgeChoice
 from app.settings import Settings
 
+SOURCE = Path(app.__file__).parents[1]
 LOOPBACK = "127.0.0.1"
 ANY_ADDRESS = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - what to call, not what to bind
 LOCAL_CONTEXT_TOKENS = 4096
@@ -39,9 +43,9 @@ def make_plan(settings: Settings, choice: JudgeChoice, redis_url: str, environ: 
     port = settings.port or free_port(settings.host)
     judge_port = free_port(LOOPBACK) if choice.local else None
     context = settings.judge_context_tokens or LOCAL_CONTEXT_TOKENS
+    python = _python_environment(environ)
     shared = {
-        **environ,
-        "PYTHONUNBUFFERED": "1",
+        **python,
         "ASSAY_PORT": str(port),
         "ASSAY_REDIS_URL": redis_url,
         **_judge_environment(settings, choice, judge_port, context),
@@ -52,13 +56,19 @@ def make_plan(settings: Settings, choice: JudgeChoice, redis_url: str, environ: 
     return Plan(
         url=url_of(settings.host, port),
         judge_url=f"http://{LOOPBACK}:{judge_port}" if judge_port else None,
-        judge=_judge_command(choice, judge_port, context, environ) if judge_port else None,
+        judge=_judge_command(choice, judge_port, context, python) if judge_port else None,
         api=Command("api", ("app.cli", "serve", follow), shared, drain_s),
         workers=tuple(
             Command(f"worker-{number}", ("app.cli", "worker", follow), shared, work_s)
             for number in range(1, settings.workers + 1)
         ),
     )
+
+
+def _python_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with this checkout or installation importable from wherever the user stands."""
+    path = os.pathsep.join(filter(None, (str(SOURCE), environ.get("PYTHONPATH"))))
+    return {**environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def _judge_environment(settings: Settings, choice: JudgeChoice, port: int | None, context: int) -> dict[str, str]:

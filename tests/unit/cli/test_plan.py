@@ -1,5 +1,6 @@
 """What `assay up` runs: no secret in an argument, one judge for all, ports that are free."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,12 @@ def test_key_in_the_environment_names_the_model_only() -> None:
     assert plan.judge is None
     assert plan.api.environment["ASSAY_JUDGE_MODEL"] == "openai/m"
     assert "ASSAY_JUDGE_BASE_URL" not in plan.api.environment
+
+
+def test_children_find_this_assay_and_what_the_user_put_on_the_path() -> None:
+    paths = planned(environ={"PYTHONPATH": "/theirs"}).api.environment["PYTHONPATH"].split(os.pathsep)
+    assert (Path(paths[0]) / "app" / "cli").is_dir()
+    assert paths[1:] == ["/theirs"]
 
 
 def test_no_secret_is_in_an_argument_or_a_repr() -> None:
