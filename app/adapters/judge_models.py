@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dotenv import dotenv_values
 from pydantic import TypeAdapter, ValidationError
@@ -47,10 +47,7 @@ class _Key:
     """A key and the variable it comes from; without a value, the variable that would hold it."""
 
     name: str
-    value: str | None = None
-
-    def __repr__(self) -> str:
-        return f"_Key({self.name})"
+    value: str | None = field(default=None, repr=False)
 
     def header(self, provider: Provider) -> dict[str, str]:
         if self.value is None:

@@ -301,3 +301,11 @@ def test_keys_in_the_env_file_count(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     models = load_models(Settings(judge_model="groq/m"), HeldClock(), Counts())  # type: ignore[arg-type]
 
     assert key_sent(models, "groq/m") == "Bearer gsk-1"
+
+
+def test_no_repr_of_the_models_shows_a_key() -> None:
+    models = load(judge_model="openai/m", judge_api_key=SecretStr("sk-own"))
+
+    shown = [repr(models), repr(models.get("openai/m")), repr(judge(models, "openai/m")._spec), str(vars(models))]
+
+    assert not any("sk-own" in text for text in shown)
