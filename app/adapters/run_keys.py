@@ -92,7 +92,8 @@ def bounds(query: ListQuery) -> tuple[str, str]:
         uppers.append(f"({_opened(query.cursor)}")
     if query.created_before is not None:
         uppers.append(f"({_microseconds(query.created_before):016d}")
-    lower = "-" if query.created_after is None else f"[{_microseconds(query.created_after) + 1:016d}"
+    # A semicolon comes right after the colon: behind all members of that microsecond.
+    lower = "-" if query.created_after is None else f"[{_microseconds(query.created_after):016d};"
     return min(uppers, default="+"), lower
 
 
