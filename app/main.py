@@ -1,22 +1,28 @@
-"""The API process: the app over its adapters, and the server that runs it."""
+"""The API process: the app over its adapters, and the server that runs it.
+
+What only a running process needs is imported when it runs, so that importing this module is quick.
+"""
+
+# ruff: noqa: PLC0415
+from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from app.api.app import Lifespan, build_app
-from app.api.state import AppState
-from app.observe.exposition import exposition
-from app.observe.log import configure_logging
-from app.observe.metrics import HttpMetrics, QueueMetrics
-from app.observe.queue_watch import watch_queue
-from app.settings import Settings
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import AsyncIterator
+
+    from fastapi import FastAPI
+
+    from app.api.app import Lifespan
+    from app.api.state import AppState
+    from app.settings import Settings
 
 GRACE_BEYOND_INLINE_WAIT_S = 5.0
 
@@ -38,7 +44,9 @@ def serve(settings: Settings, sockets: list[socket.socket] | None = None) -> Non
 
     Raises SettingsError when a setting is wrong.
     """
-    import uvloop  # noqa: PLC0415 - only a server needs it
+    import uvloop
+
+    from app.observe.log import configure_logging
 
     configure_logging(settings.log_level)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -46,7 +54,7 @@ def serve(settings: Settings, sockets: list[socket.socket] | None = None) -> Non
 
 
 async def _serve(settings: Settings, sockets: list[socket.socket] | None) -> None:
-    from app.api.server import AssayServer, server_config  # noqa: PLC0415 - only a server needs it
+    from app.api.server import AssayServer, server_config
 
     registry, stopping = CollectorRegistry(), asyncio.Event()
     # Entered here and not by the server's lifespan, so that a wrong setting is raised and not printed as a crash.
@@ -59,7 +67,10 @@ async def _serve(settings: Settings, sockets: list[socket.socket] | None) -> Non
 
 @asynccontextmanager
 async def _running(settings: Settings, registry: CollectorRegistry, stopping: asyncio.Event) -> AsyncIterator[AppState]:
-    from app.wiring import build_deps  # noqa: PLC0415 - adapters are slow to import and only a running app needs them
+    from app.api.state import AppState
+    from app.observe.metrics import QueueMetrics
+    from app.observe.queue_watch import watch_queue
+    from app.wiring import build_deps
 
     async with build_deps(settings, registry) as wired:
         watching = asyncio.create_task(watch_queue(wired.deps.queue, QueueMetrics(registry)))
@@ -73,6 +84,10 @@ async def _running(settings: Settings, registry: CollectorRegistry, stopping: as
 
 
 def _app(settings: Settings, registry: CollectorRegistry, lifespan: Lifespan) -> FastAPI:
+    from app.api.app import build_app
+    from app.observe.exposition import exposition
+    from app.observe.metrics import HttpMetrics
+
     return build_app(
         lifespan=lifespan,
         request_finished=HttpMetrics(registry).request_finished,

@@ -36,7 +36,8 @@ def _rfc3339(value: Any) -> Any:
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_digits)]
+Wait = Annotated[int, Field(ge=0, le=MAX_WAIT_S), BeforeValidator(_digits)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_digits)]
 Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339)]
 Include = Annotated[str, StringConstraints(pattern=r"^[A-Za-z,]{0,200}$")]
 MetadataKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
@@ -58,9 +59,7 @@ class RunParameters(Model):
 class WaitParameters(RunParameters):
     """Parameters of GET /v1/runs/{runId}."""
 
-    wait: Annotated[Whole, Field(ge=0, le=MAX_WAIT_S)] = Field(
-        default=0, description="Answer when the run has ended, at the latest after this many seconds"
-    )
+    wait: Wait = Field(default=0, description="Answer when the run has ended, at the latest after this many seconds")
 
 
 class ListParameters(RunParameters):
@@ -70,7 +69,7 @@ class ListParameters(RunParameters):
     status: RunStatus | None = None
     created_after: Time | None = None
     created_before: Time | None = None
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LIMIT)] = 20
+    limit: Limit = 20
     cursor: ShortText | None = None
     metadata: dict[MetadataKey, ShortText] = Field(default_factory=dict, max_length=16)
 

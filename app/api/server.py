@@ -6,6 +6,7 @@ import gc
 import math
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from types import FrameType
 from typing import Final
@@ -57,6 +58,9 @@ class AssayServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals on the loop; uvicorn would raise them again and so end the process before adapters close."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self.handle_exit, number, None)

@@ -8,6 +8,7 @@ from pydantic.json_schema import models_json_schema
 from app.api.answers import PROMPT_FIELDS
 from app.api.explanations import EXPLANATIONS
 from app.api.health import Liveness, NotReady, Readiness
+from app.api.openapi.wording import WORDS
 from app.api.problems import Problem
 from app.api.scorers import ScorerDescription
 from app.api.scoring import MeasureRequest, MeasureResult
@@ -17,6 +18,7 @@ from app.judge.scorer import Scorer
 
 Json = dict[str, Any]
 
+NULL_DEFAULT: Final = ("default", None)
 REF: Final = "#/components/schemas/{model}"
 BODIES: Final[tuple[type[BaseModel], ...]] = (ScoreRequest, MultiScoreRequest, MeasureRequest)
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (
@@ -39,10 +41,14 @@ def schema_ref(name: str) -> Json:
 
 def component_schemas(scorers: dict[str, Scorer]) -> Json:
     """Return all named schemas."""
-    bodies = _with_readable_texts(_body_schemas(scorers))
+    bodies = _as_strict_as_we_are(_body_schemas(scorers))
     answers = {name: _as_answer(name, schema) for name, schema in _definitions(ANSWERS, "serialization").items()}
     answers["ErrorCode"]["description"] = _codes()
-    return dict(sorted((bodies | answers | _lists()).items()))
+    named = {name: _plain(schema) for name, schema in (bodies | answers | _lists()).items()}
+    for name, words in (WORDS | {"MultiScoreRequest": WORDS["ScoreRequest"] | WORDS["MultiScoreRequest"]}).items():
+        for field, meaning in words.items():
+            named[name]["properties"][field]["description"] = meaning
+    return dict(sorted(named.items()))
 
 
 def _definitions(models: tuple[type[BaseModel], ...], mode: Any) -> Json:
@@ -63,14 +69,26 @@ def _body_schemas(scorers: dict[str, Scorer]) -> Json:
     return definitions
 
 
-def _with_readable_texts(definitions: Json) -> Json:
-    """Say in the schema what the validators check: a text that is scored is not blank."""
+def _as_strict_as_we_are(definitions: Json) -> Json:
+    """Say in the schema what the validators check: a scored text is not blank, metadata has no other names."""
     for name in BODIES:
-        output = definitions[name.__name__]["properties"]["output"]
-        for branch in output.get("anyOf", [output]):
+        properties = definitions[name.__name__]["properties"]
+        for branch in properties["output"].get("anyOf", [properties["output"]]):
             if branch.get("type") == "string":
                 branch["pattern"] = r"\S"
+        if "metadata" in properties:
+            properties["metadata"]["additionalProperties"] = False
     return definitions
+
+
+def _plain(schema: Json) -> Json:
+    """Drop what pydantic adds and nobody reads: titles made of field names, and null as the default."""
+    fields = {
+        field: {key: value for key, value in described.items() if key != "title" and (key, value) != NULL_DEFAULT}
+        for field, described in schema.get("properties", {}).items()
+    }
+    plain = {key: value for key, value in schema.items() if key != "title"}
+    return plain | {"properties": fields} if fields else plain
 
 
 def _as_answer(name: str, schema: Json) -> Json:
