@@ -1,11 +1,11 @@
 """Good answers without a model: an instance of the asked JSON schema, chosen by the words of the numbered segments.
 
 The user message holds numbered segments (`[3] Some sentence.`). For every number the stub decides by
-words, whatever the language of the rest:
+words, whatever the language of the rest; see WORDS for all of them:
 
-- an opinion: the segment has "always", "never", "every", "best", "worst", "inferior", "should" or "!"
-- biased: "inferior" or "superior"; category: "women" or "men" gender, "party" political, "village" geographical
-- toxic: "idiot" personal_attack, "clown" mockery, "vermin" hate_speech, "shut up" dismissive, "or else" threat;
+- an opinion: the segment has "always", "never", "every", "best", "worst", "inferior", "should" and so on
+- biased: "inferior" or "superior"; category: "women" gender, "party" political, "village" geographical
+- toxic: "idiot" personal_attack, "clown" mockery, "vermin" hate_speech, "hush" dismissive, "beware" threat;
   severity: severe with "damned", mild with "silly", else moderate
 
 Arrays of numbers list the segments that hold an opinion; arrays of objects have one item for every number asked (or
@@ -17,112 +17,108 @@ import re
 from typing import Any
 
 SEGMENT = re.compile(r"^\[(\d{1,6})\] (.*)$", re.MULTILINE)
-OPINION = re.compile(r"\b(always|never|every|best|worst|inferior|superior|should)\b|!", re.IGNORECASE)
-LABELS: dict[str, re.Pattern[str]] = {
-    label: re.compile(words, re.IGNORECASE)
-    for label, words in {
-        "yes": r"\b(inferior|superior|idiot|clown|vermin|shut up|or else)\b",
-        "gender": r"\b(women|men)\b",
-        "political": r"\bparty\b",
-        "racial_ethnic": r"\btribe\b",
-        "geographical": r"\bvillage\b",
-        "personal_attack": r"\bidiot\b",
-        "mockery": r"\bclown\b",
-        "hate_speech": r"\bvermin\b",
-        "dismissive": r"\bshut up\b",
-        "threat": r"\bor else\b",
-        "severe": r"\bdamned\b",
-        "mild": r"\bsilly\b",
-    }.items()
+WORD = re.compile(r"\w+")
+
+OPINION = frozenset(
+    {"always", "never", "every", "everybody", "nobody", "best", "worst", "should", "inferior", "superior"}
+)
+BIASED = frozenset({"inferior", "superior"})
+TOXIC = {
+    "personal_attack": frozenset({"idiot"}),
+    "mockery": frozenset({"clown"}),
+    "hate_speech": frozenset({"vermin"}),
+    "dismissive": frozenset({"hush"}),
+    "threat": frozenset({"beware"}),
+}
+WORDS: dict[str, frozenset[str]] = TOXIC | {
+    "yes": BIASED.union(*TOXIC.values()),
+    "gender": frozenset({"women", "men"}),
+    "political": frozenset({"party"}),
+    "racial_ethnic": frozenset({"tribe"}),
+    "geographical": frozenset({"village"}),
+    "severe": frozenset({"damned"}),
+    "mild": frozenset({"silly"}),
 }
 DEFAULT_LABELS = ("no", "none", "moderate", "other")
 
 
-class Segments:
-    """The numbered segments of a user message."""
+class Said:
+    """A piece of text and its words."""
 
-    def __init__(self, user: str) -> None:
-        self.texts = {int(number): text for number, text in SEGMENT.findall(user)}
-        self.numbers = list(self.texts)
+    __slots__ = ("text", "words")
 
-    def opinions(self) -> list[int]:
-        """Return the numbers of the segments that hold an opinion."""
-        return [number for number, text in self.texts.items() if OPINION.search(text)]
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = frozenset(WORD.findall(text.lower()))
+
+
+NOTHING = Said("")
 
 
 def instance(schema: dict[str, Any], user: str) -> Any:
     """Return a JSON value that satisfies schema, chosen by the words in user."""
-    return _Writer(schema, Segments(user)).value(schema, "")
+    segments = {int(number): Said(text) for number, text in SEGMENT.findall(user)}
+    return _Writer(schema, segments).value(schema, NOTHING, None)
 
 
 class _Writer:
-    def __init__(self, root: dict[str, Any], segments: Segments) -> None:
+    def __init__(self, root: dict[str, Any], segments: dict[int, Said]) -> None:
         self.root = root
         self.segments = segments
 
-    def value(self, schema: dict[str, Any], text: str, number: int | None = None) -> Any:
-        schema = self.resolved(schema)
-        if "const" in schema:
-            return schema["const"]
+    def value(self, schema: dict[str, Any], said: Said, number: int | None) -> Any:
+        """Return a value for a part of the schema that is about this segment."""
+        if "type" not in schema:
+            schema = self.resolved(schema)
         if "enum" in schema:
-            return self.label(schema["enum"], text, number)
+            return number if number in schema["enum"] else label(schema["enum"], said)
         kind = schema.get("type")
-        if isinstance(kind, list):
-            kind = kind[0]
-        if kind == "object" or "properties" in schema:
-            return {name: self.member(name, part, text, number) for name, part in schema.get("properties", {}).items()}
+        if kind == "object":
+            return {name: self.member(name, part, said, number) for name, part in schema.get("properties", {}).items()}
         if kind == "array":
             return self.items(schema)
         if kind == "string":
-            return self.words(schema, text)
+            return reason(said)[: schema.get("maxLength", 1_000)]
         if kind in {"integer", "number"}:
             return number if number is not None else schema.get("minimum", 0)
-        if kind == "boolean":
-            return bool(LABELS["yes"].search(text))
-        return None
+        return not said.words.isdisjoint(WORDS["yes"]) if kind == "boolean" else schema.get("const")
 
-    def member(self, name: str, part: dict[str, Any], text: str, number: int | None) -> Any:
-        return self.item(part, int(name)) if name.isdecimal() else self.value(part, text, number)
-
-    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        while True:
-            if "$ref" in schema:
-                target: Any = self.root
-                for key in schema["$ref"].removeprefix("#/").split("/"):
-                    target = target[key]
-                schema = target
-            elif "anyOf" in schema or "oneOf" in schema:
-                schema = (schema.get("anyOf") or schema["oneOf"])[0]
-            else:
-                return schema
-
-    def label(self, labels: list[Any], text: str, number: int | None) -> Any:
-        if number is not None and number in labels:
-            return number
-        for label in labels:
-            rule = LABELS.get(label) if isinstance(label, str) else None
-            if rule is not None and rule.search(text):
-                return label
-        return next((label for label in DEFAULT_LABELS if label in labels), labels[0])
-
-    def items(self, schema: dict[str, Any]) -> list[Any]:
-        if "prefixItems" in schema:
-            return [self.item(part, number) for part, number in self.numbered(schema["prefixItems"])]
-        part = self.resolved(schema.get("items", {}))
-        least, most = schema.get("minItems", 0), schema.get("maxItems", 1_000_000)
-        numbers = self.segments.numbers if part.get("type") == "object" else self.segments.opinions()
-        if len(numbers) < least:
-            numbers = numbers + [n for n in self.segments.numbers if n not in numbers]
-        numbers = numbers[:most] + list(range(1, 1 + least - min(len(numbers), most)))
-        return [self.item(part, number) for number in numbers]
-
-    def numbered(self, parts: list[dict[str, Any]]) -> list[tuple[dict[str, Any], int]]:
-        numbers = self.segments.numbers
-        return [(part, numbers[i] if i < len(numbers) else i + 1) for i, part in enumerate(parts)]
+    def member(self, name: str, part: dict[str, Any], said: Said, number: int | None) -> Any:
+        return self.item(part, int(name)) if name.isdecimal() else self.value(part, said, number)
 
     def item(self, part: dict[str, Any], number: int) -> Any:
-        return self.value(part, self.segments.texts.get(number, ""), number)
+        return self.value(part, self.segments.get(number, NOTHING), number)
 
-    def words(self, schema: dict[str, Any], text: str) -> str:
-        said = f"The words of “{text[:40]}” decide." if text else "The words of the text decide."
-        return said[: schema.get("maxLength", 1_000)]
+    def items(self, schema: dict[str, Any]) -> list[Any]:
+        part = self.resolved(schema.get("items", {}))
+        numbers = list(self.segments) if part.get("type") == "object" else self.opinions()
+        least, most = schema.get("minItems", 0), schema.get("maxItems", len(numbers))
+        numbers += [number for number in range(1, least + 1) if number not in numbers]
+        return [self.item(part, number) for number in numbers[: max(least, most)]]
+
+    def opinions(self) -> list[int]:
+        return [number for number, said in self.segments.items() if not said.words.isdisjoint(OPINION)]
+
+    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
+        while "$ref" in schema or "anyOf" in schema:
+            if "anyOf" in schema:
+                schema = schema["anyOf"][0]
+                continue
+            target: Any = self.root
+            for key in schema["$ref"].removeprefix("#/").split("/"):
+                target = target[key]
+            schema = target
+        return schema
+
+
+def label(labels: list[Any], said: Said) -> Any:
+    """Return the label that the words call for, or the one for nothing found."""
+    for name in labels:
+        if not said.words.isdisjoint(WORDS.get(name, ())):
+            return name
+    return next((name for name in DEFAULT_LABELS if name in labels), labels[0])
+
+
+def reason(said: Said) -> str:
+    """Return words that tell which segment they are about."""
+    return f"The words of “{said.text[:40]}” decide." if said.text else "The words of the text decide."

@@ -247,7 +247,7 @@ def _content(rule: Rule, body: dict[str, Any], system: str, user: str) -> str:
     reply = instance(_schema(body, f"{system}\n{user}"), user)
     if rule.miscount is not None:
         _miscount(reply, rule.miscount)
-    text = json.dumps(reply, ensure_ascii=False)
+    text = orjson.dumps(reply).decode()
     if rule.fence:
         text = f"```json\n{text}\n```"
     if rule.think:

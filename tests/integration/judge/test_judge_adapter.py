@@ -85,7 +85,7 @@ async def judge() -> AsyncIterator[Setting]:
 async def test_a_reply_and_what_was_sent_for_it(judge: Setting) -> None:
     answer = await judge.ask()
 
-    assert (answer.text, answer.finish, answer.model) == ('{"opinions": [1]}', FinishReason.STOP, "stub/judge")
+    assert (answer.text, answer.finish, answer.model) == ('{"opinions":[1]}', FinishReason.STOP, "stub/judge")
     assert answer.input_tokens > 0
     (request,) = judge.stub.calls()["requests"]
     assert request["path"] == "/v1/chat/completions"
@@ -112,7 +112,7 @@ async def test_a_reply_and_what_was_sent_for_it(judge: Setting) -> None:
 async def test_passing_trouble_on_the_wire(judge: Setting, rule: dict[str, Any], outcome: str) -> None:
     judge.stub.script.add(rule)
 
-    assert (await judge.ask()).text == '{"opinions": [1]}'
+    assert (await judge.ask()).text == '{"opinions":[1]}'
     assert judge.counts.outcomes == [outcome, "ok"]
     assert judge.counts.retries == [outcome]
 
@@ -121,7 +121,7 @@ async def test_a_connection_that_the_server_closed_while_idle_costs_one_retry_at
     await judge.ask()
     judge.stub.close_connections()
 
-    assert (await judge.ask()).text == '{"opinions": [1]}'
+    assert (await judge.ask()).text == '{"opinions":[1]}'
     assert judge.counts.outcomes in (["ok", "ok"], ["ok", "connection", "ok"])
 
 
@@ -129,7 +129,7 @@ async def test_a_silent_server_is_given_up_and_tried_again() -> None:
     async with setting(judge_timeout_s=0.2) as judge:
         judge.stub.script.add({"hang": True})
 
-        assert (await judge.ask()).text == '{"opinions": [1]}'
+        assert (await judge.ask()).text == '{"opinions":[1]}'
         assert judge.counts.outcomes == ["timeout", "ok"]
 
 
@@ -213,7 +213,7 @@ async def test_what_the_text_costs_is_told_by_the_provider(judge: Setting) -> No
         ({"cut": True}, FinishReason.LENGTH, '{"opinio'),
         ({"empty": True}, FinishReason.STOP, ""),
         ({"reply": "half \ud835 here"}, FinishReason.STOP, "half � here"),
-        ({"fence": True}, FinishReason.STOP, '```json\n{"opinions": [1]}\n```'),
+        ({"fence": True}, FinishReason.STOP, '```json\n{"opinions":[1]}\n```'),
     ],
 )
 async def test_replies_of_every_kind_are_answers(
@@ -239,7 +239,7 @@ async def test_a_provider_without_schemas_is_understood_and_remembered(judge: Se
     paid = judge.stub.total
     answers.append(await judge.ask())
 
-    assert {answer.text for answer in answers} == {'{"opinions": [1]}'}
+    assert {answer.text for answer in answers} == {'{"opinions":[1]}'}
     assert paid <= 10 + 10 + 1
     assert judge.stub.total == paid + 1
 
@@ -250,7 +250,7 @@ async def test_many_calls_at_once_keep_their_answers_apart(judge: Setting) -> No
     async def ask(number: int) -> None:
         tail = "always" if number % 2 else "sometimes"
         answer = await judge.ask(f"[1] Line {number} is {tail} long.")
-        assert answer.text == ('{"opinions": [1]}' if number % 2 else '{"opinions": []}')
+        assert answer.text == ('{"opinions":[1]}' if number % 2 else '{"opinions":[]}')
 
     await asyncio.gather(*(ask(number) for number in range(300)))
 
@@ -283,7 +283,7 @@ async def test_a_cancelled_call_is_counted_and_frees_its_slot() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
 
-        assert (await judge.ask()).text == '{"opinions": [1]}'
+        assert (await judge.ask()).text == '{"opinions":[1]}'
         assert judge.counts.outcomes == ["cancelled", "ok"]
 
 

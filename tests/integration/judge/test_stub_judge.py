@@ -15,7 +15,7 @@ USER = """Decide.
 - The sky is always blue.
 [1] The women of that village are always inferior.
 [2] Water boils at a hundred degrees.
-[3] You damned idiot, leave or else!
+[3] You damned idiot should leave!
 </evidence-ab12>"""
 
 VERDICT = {
