@@ -19,6 +19,7 @@ _OVERFLOW = (
     "too many tokens",
     "input token count",
     "reduce the length",
+    "string_above_max_length",
 )
 _FILTERED = (
     "content_filter",
@@ -37,6 +38,8 @@ _NO_CREDIT = (
     "billing_not_active",
     "credit balance is too low",
 )
+# Some providers answer a wrong key with 400.
+_WRONG_KEY = ("api key not valid", "api_key_invalid", "incorrect api key", "invalid api key", "invalid_api_key")
 _PASSING = {408, 409, 425}
 _UNIMPLEMENTED = 501
 
@@ -61,6 +64,8 @@ def failure(answer: Answer, complaint: Complaint, *, key_name: str, retry_after_
         detail = f"The judge model's server failed ({answer.kind})"
         retry = status != _UNIMPLEMENTED
         return CallFailed(Outcome.SERVER_ERROR, detail, retry=retry, retry_after_s=retry_after_s or 0.0)
+    if status >= 400 and complaint.mentions(*_WRONG_KEY):
+        return _wrong_key(status, key_name)
     return _rejected(status, key_name) if status >= 300 else no_completion(answer)
 
 
@@ -68,12 +73,16 @@ def _rejected(status: int, key_name: str) -> CallFailed:
     if status < 400:
         return _final(f"The judge model's base URL redirects ({status}): set it to where it leads")
     if status == 401:
-        return _final(f"The judge model's provider does not take the key (401): set {key_name} to a valid one")
+        return _wrong_key(status, key_name)
     if status == 403:
         return _final(f"The judge model's provider denies access (403): check {key_name} and the models it may use")
     if status in {404, 405}:
         return _final(f"The judge model was not found ({status}): check its name and its base URL")
     return _final(f"The judge model's provider refused the request ({status}): check the model's name and parameters")
+
+
+def _wrong_key(status: int, key_name: str) -> CallFailed:
+    return _final(f"The judge model's provider does not take the key ({status}): set {key_name} to a valid one")
 
 
 def _final(detail: str, becomes: type[AssayError] = NotConfigured) -> CallFailed:

@@ -115,6 +115,8 @@ async def test_lasting_trouble_ends_after_the_retries(trouble: httpx.Response | 
 REJECTED: list[tuple[httpx.Response, type[AssayError], str]] = [
     (refusal(401, "bad key"), NotConfigured, "ACME_API_KEY"),
     (refusal(403, "no access"), NotConfigured, "ACME_API_KEY"),
+    (refusal(400, "API key not valid. Please pass a valid API key."), NotConfigured, "ACME_API_KEY"),
+    (refusal(400, "Incorrect API key provided"), NotConfigured, "ACME_API_KEY"),
     (refusal(402, "pay"), NotConfigured, "credit"),
     (refusal(429, "You exceeded your quota", code="insufficient_quota"), NotConfigured, "credit"),
     (refusal(400, "Your credit balance is too low"), NotConfigured, "credit"),
@@ -131,6 +133,7 @@ REJECTED: list[tuple[httpx.Response, type[AssayError], str]] = [
     (refusal(400, "The input token count (9) exceeds the maximum number of tokens allowed"), ContextOverflow, "long"),
     (refusal(400, "x", type="exceed_context_size_error"), ContextOverflow, "too long"),
     (refusal(500, "the request exceeds the available context size"), ContextOverflow, "too long"),
+    (refusal(400, "Invalid 'messages[1].content'", code="string_above_max_length"), ContextOverflow, "too long"),
     (refusal(413, "payload too large"), ContextOverflow, "too long"),
     (refusal(501, "not implemented"), JudgeUnavailable, "501"),
 ]
