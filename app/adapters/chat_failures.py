@@ -64,25 +64,19 @@ def failure(answer: Answer, complaint: Complaint, *, key_name: str, retry_after_
         detail = f"The judge model's server failed ({answer.kind})"
         retry = status != _UNIMPLEMENTED
         return CallFailed(Outcome.SERVER_ERROR, detail, retry=retry, retry_after_s=retry_after_s or 0.0)
-    if status >= 400 and complaint.mentions(*_WRONG_KEY):
-        return _wrong_key(status, key_name)
-    return _rejected(status, key_name) if status >= 300 else no_completion(answer)
+    return _rejected(status, complaint, key_name) if status >= 300 else no_completion(answer)
 
 
-def _rejected(status: int, key_name: str) -> CallFailed:
+def _rejected(status: int, complaint: Complaint, key_name: str) -> CallFailed:
     if status < 400:
         return _final(f"The judge model's base URL redirects ({status}): set it to where it leads")
-    if status == 401:
-        return _wrong_key(status, key_name)
+    if status == 401 or complaint.mentions(*_WRONG_KEY):
+        return _final(f"The judge model's provider does not take the key ({status}): set {key_name} to a valid one")
     if status == 403:
         return _final(f"The judge model's provider denies access (403): check {key_name} and the models it may use")
     if status in {404, 405}:
         return _final(f"The judge model was not found ({status}): check its name and its base URL")
     return _final(f"The judge model's provider refused the request ({status}): check the model's name and parameters")
-
-
-def _wrong_key(status: int, key_name: str) -> CallFailed:
-    return _final(f"The judge model's provider does not take the key ({status}): set {key_name} to a valid one")
 
 
 def _final(detail: str, becomes: type[AssayError] = NotConfigured) -> CallFailed:
