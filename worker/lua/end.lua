@@ -18,17 +18,18 @@ for i = 7, #ARGV, 8 do
     'execution_started_at', since, 'execution_ended_at', NOW_S}
 
   if state[1] == 'started' and state[2] == began then
+    if outcome == 'refused' then
+      redis.call('DEL', JOB .. id)
+      redis.call('HSET', JOB .. id, 'data', refused_data, 'description', 'refused', 'origin', queue,
+        'created_at', NOW, 'started_at', began, 'worker_name', WORKER)
+    end
+    redis.call('HSET', JOB .. id, 'ended_at', NOW)
     if outcome == 'done' then
       forget(id)
     elseif outcome == 'returned' then
       put_back(id, queue)
     elseif outcome == 'stopped' then
       fail(id, queue, 'stopped', result)
-    elseif outcome == 'refused' then
-      redis.call('DEL', JOB .. id)
-      redis.call('HSET', JOB .. id, 'data', refused_data, 'description', 'refused', 'origin', queue,
-        'created_at', NOW, 'started_at', began, 'worker_name', WORKER)
-      fail(id, queue, 'failed', result)
     elseif not retry(id, queue) then
       fail(id, queue, 'failed', result)
     end

@@ -63,7 +63,7 @@ local function retry(id, queue)
     return false
   end
   redis.call('HINCRBY', JOB .. id, 'retries_left', -1)
-  redis.call('HSET', JOB .. id, 'enqueued_at', NOW, 'ended_at', NOW)
+  redis.call('HSET', JOB .. id, 'enqueued_at', NOW)
   put_back(id, queue)
   return true
 end
@@ -71,7 +71,7 @@ end
 -- Keep a job as failed; `result` is what RQ's results say of it beside their type.
 local function fail(id, queue, status, result)
   local ttl = math.min(tonumber(redis.call('HGET', JOB .. id, 'failure_ttl')) or DAY, DAY)
-  redis.call('HSET', JOB .. id, 'status', status, 'ended_at', NOW)
+  redis.call('HSET', JOB .. id, 'status', status)
   redis.call('ZADD', P .. 'failed:' .. queue, TIME + ttl, id)
   redis.call('XADD', P .. 'results:' .. id, 'MAXLEN', '~', 10, '*', 'type', 2, unpack(result))
   redis.call('EXPIRE', JOB .. id, ttl)
