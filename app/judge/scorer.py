@@ -52,9 +52,12 @@ class Assessment:
 class Scorer:
     """One scorer, complete: a module of `app.scorers` that defines `SCORER` is found and served.
 
-    `needs` are the inputs (camelCase) without which it can't score; `value` is the formula, from verdicts to 0..1;
-    `weight` says how much a verdict counts for the reason (0: not worth a mention); `step_schemas` are the JSON
-    schemas of `preprocessStepResult` and `analyzeStepResult`, by those names.
+    `needs` are the inputs (camelCase) without which it can't score. `selection` is the preprocess step, where there is
+    one; `selected` and `assessed` make the step results, whose JSON schemas are `step_schemas`, by their names in a
+    run. `value` is the formula: from verdicts and options to 0..1, or to None when there is nothing to score. `weight`
+    says how much a verdict counts for the reason (0: not worth a mention), `describe` names what it found,
+    `explanation` tells the judge how to write the reason, and `nothing_found` is the reason when no verdict has
+    weight, by language (English at least).
     """
 
     id: str
@@ -64,15 +67,17 @@ class Scorer:
     needs: tuple[str, ...]
     options: type[Options]
     bands: tuple[Band, ...]
+    step_schemas: Mapping[str, dict[str, Any]]
     selection: Selection | None
-    assessments: Mapping[Strategy, Assessment]
     selected: Callable[[Sequence[Segment]], Model] | None
+    assessments: Mapping[Strategy, Assessment]
     assessed: Callable[[Sequence[Verdict]], Model]
-    value: Callable[[Sequence[Verdict], Any], float]
-    weight: Callable[[Verdict, Any], float]
+    value: Callable[[Sequence[Verdict], Any], float | None]
+    weight: Callable[[Verdict], float]
+    describe: Callable[[Verdict], str]
     explanation: str
-    step_schemas: dict[str, dict[str, Any]]
+    nothing_found: Mapping[str, str]
 
     def interpret(self, value: float) -> str:
         """Return the name of the band that a 0..1 value falls in."""
-        return next(band.name for band in sorted(self.bands, key=lambda band: band.low) if value <= band.high)
+        return next(band.name for band in sorted(self.bands, key=lambda band: band.high) if value <= band.high)

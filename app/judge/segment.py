@@ -1,6 +1,33 @@
-"""Segments of a text, by code point spans."""
+"""Cut a text into numbered segments: sentences, list items and lines, by code point spans.
 
+sentencex finds the sentence ends; its English rules know most titles and initials of other languages too, so the
+language need not be known. Two things it gets wrong are put right here: list markers ("1.") that stand alone, and a
+quotation that goes on without a space (「本当？」と彼は言った). What remains: an ordinal before a capital
+("am 3. Mai") is taken for the end of a sentence. That only makes smaller segments; no text is lost or doubled.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
 from typing import NamedTuple
+
+from sentencex import get_sentence_boundaries
+
+MAX_SEGMENT = 600
+"""Code points; longer sentences are split at whitespace, so that every segment fits a small model's window."""
+
+_CHUNK = 4_000  # sentencex needs quadratic time within a paragraph: it never sees more than this at once
+_LOOK_BACK = 64
+
+_LINE = re.compile(
+    r"[•‣◦▪●]*[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029•‣◦▪●]+"  # a line, or the part of one that a bullet begins
+    r"|[•‣◦▪●]+"
+)
+_LIST_MARKER = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)]")
+_CLOSING_QUOTES = "\"'”’»」』）)]"
+_OPENING_QUOTES = "\"'“‘«「『（(["
+
+Bounds = tuple[int, int]
 
 
 class Segment(NamedTuple):
@@ -9,3 +36,89 @@ class Segment(NamedTuple):
     start: int
     end: int
     text: str
+
+
+def segments_of(text: str) -> list[Segment]:
+    """Return the segments of text, in order.
+
+    They never overlap, none is blank or begins or ends with whitespace, and together they hold every code point that
+    is not whitespace. None is longer than MAX_SEGMENT code points.
+    """
+    return [
+        Segment(start, end, text[start:end])
+        for line in _LINE.finditer(text)
+        for bounds in _joined(text, list(_sentences(text, line.start(), line.end())))
+        for start, end in _pieces(text, *bounds)
+    ]
+
+
+def _sentences(text: str, begin: int, end: int) -> Iterator[Bounds]:
+    while begin < end:
+        chunk = text[begin : min(begin + _CHUNK, end)]
+        ends = [begin + sentence["end_index"] for sentence in get_sentence_boundaries("en", chunk)]
+        if begin + len(chunk) < end:
+            # The last sentence may go on behind the chunk.
+            ends = ends[:-1] or [_break_point(text, begin, begin + len(chunk))]
+        for stop in ends:
+            yield begin, stop
+            begin = stop
+
+
+def _joined(text: str, sentences: list[Bounds]) -> list[Bounds]:
+    joined: list[Bounds] = []
+    for begin, end in sentences:
+        first, last = joined[-1] if joined else (begin, begin)
+        if first < last <= first + MAX_SEGMENT and _belong_together(text[first:last], text[begin:end]):
+            joined[-1] = (first, end)
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _belong_together(before: str, after: str) -> bool:
+    if _LIST_MARKER.fullmatch(before.strip()) or not _says_something(before) or not _says_something(after):
+        return True
+    quotation_goes_on = before[-1] in _CLOSING_QUOTES and after[0] not in _OPENING_QUOTES
+    return quotation_goes_on and not after[0].isspace()
+
+
+def _says_something(piece: str) -> bool:
+    return any(character.isalnum() for character in piece)
+
+
+def _pieces(text: str, begin: int, end: int) -> Iterator[Bounds]:
+    """Trim whitespace and split what is too long."""
+    while True:
+        piece = text[begin:end]
+        begin += len(piece) - len(piece.lstrip())
+        stop = begin + len(piece.strip())
+        if begin >= stop:
+            return
+        if stop - begin <= MAX_SEGMENT:
+            yield begin, stop
+            return
+        cut = _break_point(text, begin, begin + MAX_SEGMENT)
+        yield begin, begin + len(text[begin:cut].rstrip())
+        begin = cut
+
+
+def _break_point(text: str, begin: int, limit: int) -> int:
+    """Return where to cut text between begin and limit: after the last whitespace, else not inside a character."""
+    for cut in range(limit, begin + (limit - begin) // 2, -1):
+        if text[cut - 1].isspace():
+            return cut
+    for cut in range(limit, max(begin, limit - _LOOK_BACK), -1):
+        if not _continues(text[cut - 1], text[cut]):
+            return cut
+    return limit
+
+
+def _continues(before: str, character: str) -> bool:
+    """Whether a reader would see both code points as parts of one character."""
+    return (
+        before == "\u200d"
+        or character in "\u200c\u200d"
+        or unicodedata.category(character).startswith("M")
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+        or ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= character <= "\U0001f1ff")
+    )

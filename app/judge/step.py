@@ -1,0 +1,129 @@
+"""A judge step of one run: windows that fit the model, the cache, exchanges side by side, and their counts."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.errors import AssayError, JudgeError
+from app.judge.answers import Answers
+from app.judge.evidence import Evidence, Room, Window
+from app.judge.exchange import Exchange, Show, free_tokens, prompt_for
+from app.judge.labels import text_in
+from app.judge.tally import Tally
+from app.judge.task import Answer, Task
+from app.judge.tokens import token_bound
+from app.ports import ChatModel, Completion, Prompt, Source, Telemetry
+
+WINDOWS_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Asks one run's questions."""
+
+    scorer_id: str
+    model: ChatModel
+    answers: Answers
+    telemetry: Telemetry
+    tally: Tally
+
+    def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
+        """Return the windows that ask about items (segment indexes); raises ContextOverflow when one can't fit."""
+        user = _user(preamble, evidence, Window((), neighbours=False))
+        free = free_tokens(task, self.model, user, 1) - task.tokens_once
+        schema_per_item = _schema_bound(task, 11) - _schema_bound(task, 10)
+        answerable = (self.model.max_output_tokens - task.tokens_once) // task.tokens_per_item
+        room = Room(free, task.tokens_per_item + schema_per_item, max(1, min(task.items_per_call, answerable)))
+        return evidence.windows(items, room)
+
+    def prompt_text(self, task: Task[Any], evidence: Evidence, windows: Sequence[Window], preamble: str) -> str:
+        """Return the prompts about all windows as they are shown to people: the instructions once, then each."""
+        return "\n\n".join([task.system, *(_user(preamble, evidence, window) for window in windows)])
+
+    async def ask_windows(
+        self, task: Task[Answer], evidence: Evidence, windows: Sequence[Window], preamble: str
+    ) -> dict[int, Answer]:
+        """Return the answers to all windows by segment index, a few windows at once.
+
+        Raises the first error; the other windows are then given up.
+        """
+        free = asyncio.Semaphore(WINDOWS_AT_ONCE)
+        answers: dict[int, Answer] = {}
+
+        async def ask_window(window: Window) -> None:
+            def show(numbers: Sequence[int]) -> str:
+                return _user(preamble, evidence, window.only(numbers))
+
+            async with free:
+                found = await self.ask(task, len(window.items), show)
+            answers.update({window.items[number - 1]: answer for number, answer in found.items()})
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for window in windows:
+                    group.create_task(ask_window(window))
+        except ExceptionGroup as errors:
+            raise _first(errors) from None
+        return answers
+
+    async def ask(self, task: Task[Answer], count: int, show: Show) -> dict[int, Answer]:
+        """Return the answers to one prompt by item number, from the cache or from the judge."""
+        line = _Line(self, task)
+
+        async def ask_judge() -> bytes:
+            answers = await Exchange(task, self.model, count, show, line).answers()
+            return json.dumps({"model": line.model, "reply": task.write(answers)}, sort_keys=True).encode()
+
+        def read(stored: bytes) -> tuple[str, dict[int, Answer]] | None:
+            return _stored_answers(stored, task, count)
+
+        prompt = prompt_for(task, self.model, show(range(1, count + 1)), count)
+        (model, answers), source = await self.answers.get(prompt, ask_judge, read)
+        self.tally.answered(source, model, count if source is not Source.LLM else 0)
+        return answers
+
+
+class _Line:
+    """The line to the judge, counting what it costs."""
+
+    def __init__(self, asker: Asker, task: Task[Any]) -> None:
+        self._asker = asker
+        self._task = task
+        self.model = asker.model.id
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        completion = await self._asker.model.complete(prompt, deadline=self._asker.answers.deadline)
+        self.model = completion.model
+        self._asker.tally.called(completion)
+        return completion
+
+    def was_invalid(self, error: JudgeError) -> None:
+        self._asker.telemetry.reply_invalid(self._asker.scorer_id, self._task.step, error.reason or "refused")
+
+    def were_judged(self, count: int) -> None:
+        self._asker.tally.judged += count
+
+
+def _stored_answers(stored: bytes, task: Task[Answer], count: int) -> tuple[str, dict[int, Answer]] | None:
+    """Return who answered and the answers, or None when stored bytes are not a whole answer."""
+    try:
+        document = json.loads(stored)
+        model, answers = text_in(document["model"]), task.read(document["reply"], count)
+    except (ValueError, TypeError, KeyError, AssayError):
+        return None
+    return (model, answers) if model is not None and len(answers) == count else None
+
+
+def _user(preamble: str, evidence: Evidence, window: Window) -> str:
+    return f"{preamble}Segments to decide on: {len(window.items)}.\n{evidence.show(window)}"
+
+
+def _schema_bound(task: Task[Any], count: int) -> int:
+    return token_bound(json.dumps(task.schema(count)))
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = errors.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

@@ -1,0 +1,207 @@
+"""What one kind of judge call asks for: its instructions, the schema of the reply and how the reply is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from app.domain.errors import WrongReply
+from app.domain.run import Step
+from app.judge.fence import FENCE_RULE
+from app.judge.labels import label_in, number_in, text_in
+from app.judge.reply_schema import (
+    EXPLANATION_LENGTH,
+    Schema,
+    label_map,
+    object_of,
+    some_numbers,
+    text_up_to,
+    verdict_list,
+)
+from app.judge.scorer import Assessment, Scorer, Selection
+
+Answer = TypeVar("Answer")
+
+_NUMBERED = "In it, decide only on the lines that begin with [number]; - marks context, ? what the text answers."
+_EXPLAINED = "In it, [number] marks a finding with its label and the words found, - why it was judged so."
+
+
+class Assessed(NamedTuple):
+    """The judge's labels for one item, by field, and its reason where one was asked."""
+
+    labels: Mapping[str, str]
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[Answer]):
+    """One kind of call.
+
+    `schema` makes the reply's schema for a count of items. `read` turns the value under `key` into answers by item
+    number, leaving out what is missing, unknown or contradictory; it raises WrongReply when the value is of no use
+    at all. `write` is its inverse.
+    """
+
+    step: Step
+    name: str
+    key: str
+    system: str
+    schema: Callable[[int], Schema]
+    read: Callable[[Any, int], dict[int, Answer]]
+    write: Callable[[Mapping[int, Answer]], Any]
+    tokens_once: int
+    tokens_per_item: int
+    items_per_call: int
+    reasons: bool
+
+    def reply_tokens(self, count: int) -> int:
+        """Return how many tokens a good reply about count items may take."""
+        return self.tokens_once + self.tokens_per_item * count
+
+
+def selection_task(scorer: Scorer, selection: Selection) -> Task[bool]:
+    """Return the task that asks which segments matter."""
+    key = selection.key
+
+    def read(value: Any, count: int) -> dict[int, bool]:
+        numbers = [number_in(item) for item in value] if isinstance(value, list) else [None]
+        # A number that was not shown may stand for any segment: nothing of such a reply can be trusted.
+        if any(number is None or not 1 <= number <= count for number in numbers):
+            raise WrongReply("The judge named segments that it had not been shown")
+        return {number: number in numbers for number in range(1, count + 1)}
+
+    return Task(
+        step=Step.PREPROCESS,
+        name=f"{scorer.id}_preprocess",
+        key=key,
+        system=_system(
+            selection.system,
+            _NUMBERED,
+            f'Answer with JSON only: {{"{key}": [numbers]}}, or {{"{key}": []}} when there is none.',
+        ),
+        schema=lambda count: object_of({key: some_numbers(count)}),
+        read=read,
+        write=lambda answers: [number for number, chosen in sorted(answers.items()) if chosen],
+        tokens_once=24,
+        tokens_per_item=6,
+        items_per_call=40,
+        reasons=False,
+    )
+
+
+def assessment_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
+    """Return the task that asks for a verdict on every item."""
+    return _verdicts_task(scorer, assessment) if assessment.reasons else _labels_task(scorer, assessment)
+
+
+def _verdicts_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
+    fields = assessment.fields
+    form = ", ".join(['"n": number', '"reason": text', *(f'"{field}": label' for field in fields)])
+    labels = "; ".join(f"{field}: {' | '.join(labels)}" for field, labels in fields.items())
+    return Task(
+        step=Step.ANALYZE,
+        name=f"{scorer.id}_analyze",
+        key="verdicts",
+        system=_system(
+            assessment.system,
+            _NUMBERED,
+            f'Answer with JSON only: {{"verdicts": [{{{form}}}]}}, one entry for every number, in order. '
+            f"reason: at most 15 words, before you decide. {labels}.",
+        ),
+        schema=lambda count: object_of({"verdicts": verdict_list(count, fields)}),
+        read=lambda value, count: _assessed(value, count, fields),
+        write=lambda answers: [
+            {"n": number, "reason": answer.reason, **answer.labels} for number, answer in sorted(answers.items())
+        ],
+        tokens_once=24,
+        tokens_per_item=130,
+        items_per_call=20,
+        reasons=True,
+    )
+
+
+def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
+    ((field, labels),) = assessment.fields.items()
+
+    def schema(count: int) -> Schema:
+        by_number, definitions = label_map(count, labels)
+        return {**object_of({"labels": by_number}), "$defs": definitions}
+
+    return Task(
+        step=Step.ANALYZE,
+        name=f"{scorer.id}_label",
+        key="labels",
+        system=_system(
+            assessment.system,
+            _NUMBERED,
+            'Answer with JSON only: {"labels": {"1": label, "2": label}}, one label for every number. '
+            f"Labels: {' | '.join(labels)}.",
+        ),
+        schema=schema,
+        read=lambda value, count: _assessed(value, count, assessment.fields),
+        write=lambda answers: {str(number): answer.labels[field] for number, answer in sorted(answers.items())},
+        tokens_once=24,
+        tokens_per_item=20,
+        items_per_call=40,
+        reasons=False,
+    )
+
+
+def explanation_task(scorer: Scorer) -> Task[str]:
+    """Return the task that asks for the score's reason."""
+
+    def read(value: Any, _: int) -> dict[int, str]:
+        reason = text_in(value)
+        return {} if reason is None else {1: reason}
+
+    return Task(
+        step=Step.GENERATE_REASON,
+        name=f"{scorer.id}_reason",
+        key="reason",
+        system=_system(scorer.explanation, _EXPLAINED, 'Answer with JSON only: {"reason": text}.'),
+        schema=lambda _: object_of({"reason": text_up_to(EXPLANATION_LENGTH)}),
+        read=read,
+        write=lambda answers: answers[1],
+        tokens_once=300,
+        tokens_per_item=0,
+        items_per_call=1,
+        reasons=True,
+    )
+
+
+def _system(definitions: str, legend: str, form: str) -> str:
+    return f"{definitions}\n\n{FENCE_RULE} {legend}\n\n{form} Keys and labels stay in English."
+
+
+def _assessed(value: Any, count: int, fields: Mapping[str, tuple[str, ...]]) -> dict[int, Assessed]:
+    """Read verdicts in a list, each naming its number, or in an object by number.
+
+    The first verdict on an item counts; a later one that says otherwise leaves the item without an answer. So does a
+    label that can't be read. Numbers that were not asked for are left out.
+    """
+    answers: dict[int, Assessed] = {}
+    disputed: set[int] = set()
+    for number, verdict in _entries(value):
+        if number is None or not 1 <= number <= count:
+            continue
+        answer = _one_assessed(verdict, fields)
+        if answer is None or answers.setdefault(number, answer).labels != answer.labels:
+            disputed.add(number)
+    return {number: answer for number, answer in answers.items() if number not in disputed}
+
+
+def _entries(value: Any) -> list[tuple[int | None, Any]]:
+    if isinstance(value, dict) and "n" in value:
+        value = [value]
+    if isinstance(value, dict):
+        return [(number_in(key), verdict) for key, verdict in value.items()]
+    if isinstance(value, list):
+        return [(number_in(verdict.get("n")), verdict) for verdict in value if isinstance(verdict, dict)]
+    return []
+
+
+def _one_assessed(verdict: Any, fields: Mapping[str, tuple[str, ...]]) -> Assessed | None:
+    if not isinstance(verdict, dict):
+        verdict = dict.fromkeys(fields, verdict) if len(fields) == 1 else {}
+    labels = {field: label_in(verdict.get(field.casefold()), known) for field, known in fields.items()}
+    read = {field: label for field, label in labels.items() if label is not None}
+    return Assessed(read, text_in(verdict.get("reason"))) if len(read) == len(fields) else None

@@ -1,0 +1,98 @@
+"""Fakes of the core's ports, for unit tests."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.domain.request import CacheMode
+from app.ports import CachedAnswer, Completion, FinishReason, Prompt, Source
+
+Reply = str | dict[str, Any] | Completion | BaseException
+Script = Callable[[Prompt], Reply]
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class FakeClock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000.0
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.seconds - 1_000)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+class ScriptedModel:
+    """A judge that answers each prompt with what a function, or the next entry of a list, says.
+
+    A dict is sent as JSON, a string as it is, a Completion as it is; an exception is raised. `prompts` are the prompts
+    it got.
+    """
+
+    def __init__(
+        self,
+        script: Script | Sequence[Reply],
+        *,
+        context_tokens: int = 8_192,
+        max_output_tokens: int = 4_096,
+        model_id: str = "fake/judge",
+    ) -> None:
+        self._script = script if callable(script) else iter(script)
+        self.prompts: list[Prompt] = []
+        self.id = model_id
+        self.identity = f"{model_id}@here"
+        self.context_tokens = context_tokens
+        self.max_output_tokens = max_output_tokens
+
+    async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+        self.prompts.append(prompt)
+        reply = self._script(prompt) if callable(self._script) else next(self._script)
+        if isinstance(reply, BaseException):
+            raise reply
+        if isinstance(reply, Completion):
+            return reply
+        return completion(reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False), model=self.id)
+
+
+def completion(text: str, finish: FinishReason = FinishReason.STOP, model: str = "fake/judge") -> Completion:
+    """A reply that cost 10 tokens in, 5 out and a cent."""
+    return Completion(text, finish, model, input_tokens=10, output_tokens=5, cost_usd=0.01)
+
+
+class DictCache:
+    """An answer cache in a dict."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, bytes] = {}
+        self.asked: list[tuple[str, CacheMode]] = []
+
+    async def answer(self, key: str, mode: CacheMode, ask: Callable[[], Awaitable[bytes]]) -> CachedAnswer:
+        self.asked.append((key, mode))
+        if mode is CacheMode.USE and key in self.stored:
+            return CachedAnswer(self.stored[key], Source.CACHE)
+        value = await ask()
+        if mode is not CacheMode.OFF:
+            self.stored[key] = value
+        return CachedAnswer(value, Source.LLM)
+
+    async def forget(self, keys: list[str]) -> None:
+        for key in keys:
+            self.stored.pop(key, None)
+
+
+class Telemetry:
+    """Keeps what it is told, as (name, arguments)."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *arguments: self.told.append((name, arguments))
+
+    def of(self, name: str) -> list[tuple[Any, ...]]:
+        return [arguments for told, arguments in self.told if told == name]
