@@ -1,16 +1,16 @@
 """Good answers without a model: an instance of the asked JSON schema, chosen by the words of the numbered segments.
 
-The user message holds numbered segments (`[3] Some sentence.`). For every number the stub decides by
-words, whatever the language of the rest; see WORDS for all of them:
+The user message holds numbered segments (`[3] Some sentence.`). For every one of them the stub decides by words,
+whatever the language of the rest; below are all of them:
 
-- an opinion: the segment has "always", "never", "every", "best", "worst", "inferior", "should" and so on
-- biased: "inferior" or "superior"; category: "women" gender, "party" political, "village" geographical
+- an opinion ("fair" where labels are asked, else "fact"): "always", "never", "every", "best", "should" and so on
+- biased: "inferior" or "superior"; its category: "women" gender, "party" political, "village" geographical, else other
 - toxic: "idiot" personal_attack, "clown" mockery, "vermin" hate_speech, "hush" dismissive, "beware" threat;
   severity: severe with "damned", mild with "silly", else moderate
 
 Arrays of numbers list the segments that hold an opinion; arrays of objects have one item for every number asked (or
-what minItems and maxItems pin); a property named by a number is about that segment; enums take the label that the words
-call for, else "no", "none" or the first.
+what minItems and maxItems pin); a property named by a number is about that segment; enums take the first label that
+the words call for, else "no", "none" or the first.
 """
 
 import re
@@ -23,33 +23,35 @@ OPINION = frozenset(
     {"always", "never", "every", "everybody", "nobody", "best", "worst", "should", "inferior", "superior"}
 )
 BIASED = frozenset({"inferior", "superior"})
-TOXIC = {
-    "personal_attack": frozenset({"idiot"}),
-    "mockery": frozenset({"clown"}),
-    "hate_speech": frozenset({"vermin"}),
-    "dismissive": frozenset({"hush"}),
-    "threat": frozenset({"beware"}),
+CATEGORIES = {"women": "gender", "party": "political", "tribe": "racial_ethnic", "village": "geographical"}
+ELEMENTS = {
+    "idiot": "personal_attack",
+    "clown": "mockery",
+    "vermin": "hate_speech",
+    "hush": "dismissive",
+    "beware": "threat",
 }
-WORDS: dict[str, frozenset[str]] = TOXIC | {
-    "yes": BIASED.union(*TOXIC.values()),
-    "gender": frozenset({"women", "men"}),
-    "political": frozenset({"party"}),
-    "racial_ethnic": frozenset({"tribe"}),
-    "geographical": frozenset({"village"}),
-    "severe": frozenset({"damned"}),
-    "mild": frozenset({"silly"}),
-}
-DEFAULT_LABELS = ("no", "none", "moderate", "other")
+SEVERITIES = {"damned": "severe", "silly": "mild"}
+NOTHING_FOUND = ("no", "none")
 
 
 class Said:
-    """A piece of text and its words."""
+    """A piece of text, whether it is an opinion, and the labels that its words call for."""
 
-    __slots__ = ("text", "words")
+    __slots__ = ("labels", "opinion", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.words = frozenset(WORD.findall(text.lower()))
+        words = frozenset(WORD.findall(text.lower()))
+        self.opinion = not words.isdisjoint(OPINION)
+        self.labels = {"fair" if self.opinion else "fact"}
+        if not words.isdisjoint(BIASED):
+            self.labels = {"yes", *(CATEGORIES[word] for word in words & CATEGORIES.keys())}
+            if len(self.labels) == 1:
+                self.labels.add("other")
+        if elements := [ELEMENTS[word] for word in words & ELEMENTS.keys()]:
+            severity = next((SEVERITIES[word] for word in words & SEVERITIES.keys()), "moderate")
+            self.labels |= {severity, *elements, *(f"{element}_{severity}" for element in elements)}
 
 
 NOTHING = Said("")
@@ -81,7 +83,7 @@ class _Writer:
             return reason(said)[: schema.get("maxLength", 1_000)]
         if kind in {"integer", "number"}:
             return number if number is not None else schema.get("minimum", 0)
-        return not said.words.isdisjoint(WORDS["yes"]) if kind == "boolean" else schema.get("const")
+        return "yes" in said.labels if kind == "boolean" else schema.get("const")
 
     def member(self, name: str, part: dict[str, Any], said: Said, number: int | None) -> Any:
         return self.item(part, int(name)) if name.isdecimal() else self.value(part, said, number)
@@ -97,7 +99,7 @@ class _Writer:
         return [self.item(part, number) for number in numbers[: max(least, most)]]
 
     def opinions(self) -> list[int]:
-        return [number for number, said in self.segments.items() if not said.words.isdisjoint(OPINION)]
+        return [number for number, said in self.segments.items() if said.opinion]
 
     def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
         while "$ref" in schema or "anyOf" in schema:
@@ -113,10 +115,9 @@ class _Writer:
 
 def label(labels: list[Any], said: Said) -> Any:
     """Return the label that the words call for, or the one for nothing found."""
-    for name in labels:
-        if not said.words.isdisjoint(WORDS.get(name, ())):
-            return name
-    return next((name for name in DEFAULT_LABELS if name in labels), labels[0])
+    called_for = (name for name in labels if name in said.labels)
+    nothing_found = (name for name in NOTHING_FOUND if name in labels)
+    return next(called_for, next(nothing_found, labels[0]))
 
 
 def reason(said: Said) -> str:

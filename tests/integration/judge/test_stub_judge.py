@@ -13,7 +13,7 @@ USER = """Decide.
 <evidence-ab12>
 ? [9] Not a segment of the text?
 - The sky is always blue.
-[1] The women of that village are always inferior.
+[1] The women there are always inferior.
 [2] Water boils at a hundred degrees.
 [3] You damned idiot should leave!
 </evidence-ab12>"""
@@ -26,7 +26,7 @@ VERDICT = {
         "n": {"type": "integer", "enum": [1, 2, 3]},
         "reason": {"type": "string", "maxLength": 12},
         "verdict": {"type": "string", "enum": ["yes", "no"]},
-        "category": {"type": "string", "enum": ["political", "gender", "other"]},
+        "category": {"type": "string", "enum": ["political", "gender", "other", "none"]},
     },
 }
 NUMBERS = {"type": "array", "maxItems": 3, "items": {"type": "integer", "enum": [1, 2, 3]}}
@@ -38,7 +38,7 @@ def asked(**properties: Any) -> dict[str, Any]:
         "properties": properties,
         "required": list(properties),
         "additionalProperties": False,
-        "$defs": {"label": {"enum": ["none", "personal_attack", "threat"]}},
+        "$defs": {"label": {"enum": ["none", "personal_attack_mild", "personal_attack_severe"]}},
     }
 
 
@@ -48,11 +48,11 @@ def asked(**properties: Any) -> dict[str, Any]:
         ({"opinions": NUMBERS}, [1, 3]),
         (
             {"verdicts": {"type": "array", "minItems": 3, "maxItems": 3, "items": VERDICT}},
-            [(1, "yes", "gender"), (2, "no", "other"), (3, "yes", "other")],
+            [(1, "yes", "gender"), (2, "no", "none"), (3, "no", "none")],
         ),
         (
             {"labels": {"type": "object", "properties": {str(n): {"$ref": "#/$defs/label"} for n in (1, 2, 3)}}},
-            {"1": "none", "2": "none", "3": "personal_attack"},
+            {"1": "none", "2": "none", "3": "personal_attack_severe"},
         ),
     ],
 )
