@@ -14,14 +14,15 @@ _LINE_OVERHEAD = 16  # the number or mark, the line break, and a "- [...]" where
 
 
 class Window(NamedTuple):
-    """Segments (by index) that one call asks about, and whether their neighbours are shown as context."""
+    """Segments (by index) that are asked about together, numbered from 1, and whether their neighbours are shown."""
 
     items: tuple[int, ...]
     neighbours: bool
 
-    def only(self, numbers: Iterable[int]) -> "Window":
-        """Return the window that asks only about these of its items, given by their number from 1."""
-        return Window(tuple(self.items[number - 1] for number in numbers), self.neighbours)
+    @property
+    def numbers(self) -> range:
+        """The numbers of its items."""
+        return range(1, len(self.items) + 1)
 
 
 class Room(NamedTuple):
@@ -42,15 +43,16 @@ class Evidence:
         self._shown = cache(lambda index: one_line(segments[index].text))
         self._cost = cache(lambda index: token_bound(self._shown(index)) + _LINE_OVERHEAD)
 
-    def show(self, window: Window) -> str:
-        """Return the fenced lines of a window: its items numbered from 1, the question and neighbours unnumbered."""
-        numbers = {index: number for number, index in enumerate(window.items, 1)}
+    def show(self, window: Window, numbers: Iterable[int]) -> str:
+        """Return the fenced lines of a window's items with these numbers; the question and neighbours have none."""
+        asked = {window.items[number - 1]: number for number in numbers}
         lines = list(self.question)
         previous = None
-        for index in sorted({shown for item in window.items for shown in self._around(item, window.neighbours)}):
+        for index in sorted({shown for item in asked for shown in self._around(item, window.neighbours)}):
             if previous is not None and index > previous + 1:
                 lines.append("- [...]")
-            lines.append(f"[{numbers[index]}] {self._shown(index)}" if index in numbers else f"- {self._shown(index)}")
+            mark = f"[{asked[index]}]" if index in asked else "-"
+            lines.append(f"{mark} {self._shown(index)}")
             previous = index
         return self.fence.around(lines)
 

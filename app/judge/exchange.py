@@ -1,13 +1,13 @@
 """One exchange with the judge: a prompt, its reply, and re-asks until every item is answered or patience ends."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, Protocol
 
 from app.domain.errors import ContextOverflow, EmptyReply, JudgeError, TruncatedReply, UnreadableReply, WrongReply
 from app.judge.parse import answer_in
-from app.judge.task import Answer, Task
+from app.judge.task import Answer, Numbers, Task
 from app.judge.tokens import token_bound
 from app.ports import ChatModel, Completion, Prompt
 
@@ -18,8 +18,8 @@ _REMINDER = (
 _MARGIN = 96  # tokens: the reminder, and what a provider's chat format adds
 _ROOMY_REPLY = 512
 
-Show = Callable[[Sequence[int]], str]
-"""Returns the user message about the items with these numbers, counted from 1."""
+Show = Callable[[Numbers], str]
+"""Returns the user message about the items with these numbers."""
 
 
 class Line(Protocol):
@@ -38,20 +38,20 @@ class Line(Protocol):
         ...
 
 
-def free_tokens(task: Task[Answer], model: ChatModel, user: str, count: int) -> int:
+def free_tokens(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers) -> int:
     """Return how many tokens of the model's context instructions, schema and user message leave for the rest."""
-    schema = token_bound(json.dumps(task.schema(count)))
+    schema = token_bound(json.dumps(task.schema(numbers)))
     return model.context_tokens - token_bound(task.system) - schema - token_bound(user) - _MARGIN
 
 
-def prompt_for(task: Task[Answer], model: ChatModel, user: str, count: int) -> Prompt:
-    """Return the prompt about count items; raises ContextOverflow when it and its reply can't fit the model."""
-    free = free_tokens(task, model, user, count)
-    needed = min(task.reply_tokens(count), model.max_output_tokens)
+def prompt_for(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers) -> Prompt:
+    """Return the prompt about these items; raises ContextOverflow when it and its reply can't fit the model."""
+    free = free_tokens(task, model, user, numbers)
+    needed = min(task.reply_tokens(len(numbers)), model.max_output_tokens)
     if free < needed:
         raise ContextOverflow("The text does not fit the judge model's context; use a model with a larger context")
     roomy = min(_ROOMY_REPLY, model.context_tokens // 8, free, model.max_output_tokens)
-    return Prompt(task.system, user, task.schema(count), task.name, max(needed, roomy))
+    return Prompt(task.system, user, task.schema(numbers), task.name, max(needed, roomy))
 
 
 class Exchange(Generic[Answer]):
@@ -61,10 +61,10 @@ class Exchange(Generic[Answer]):
     with a reminder of the form, one that was cut once more with twice the room. A refusal ends the exchange.
     """
 
-    def __init__(self, task: Task[Answer], model: ChatModel, count: int, show: Show, line: Line) -> None:
+    def __init__(self, task: Task[Answer], model: ChatModel, numbers: Numbers, show: Show, line: Line) -> None:
         self._task = task
         self._model = model
-        self._count = count
+        self._numbers = numbers
         self._show = show
         self._line = line
         self._answers: dict[int, Answer] = {}
@@ -80,38 +80,38 @@ class Exchange(Generic[Answer]):
             completion = await self._line.complete(prompt)
             self._remind = True
             try:
-                self._take(missing, self._task.read(answer_in(completion, self._task.key), len(missing)))
+                self._take(self._task.read(answer_in(completion, self._task.key), missing))
             except JudgeError as error:
                 self._line.was_invalid(error)
-                self._bear(error, prompt, len(missing))
+                self._bear(error, prompt, missing)
         return self._answers
 
     @property
     def _missing(self) -> list[int]:
-        return [number for number in range(1, self._count + 1) if number not in self._answers]
+        return [number for number in self._numbers if number not in self._answers]
 
-    def _prompt(self, numbers: Sequence[int]) -> Prompt:
-        prompt = prompt_for(self._task, self._model, self._show(numbers), len(numbers))
+    def _prompt(self, numbers: Numbers) -> Prompt:
+        prompt = prompt_for(self._task, self._model, self._show(numbers), numbers)
         user = f"{_REMINDER}\n{prompt.user}" if self._remind else prompt.user
         return replace(prompt, user=user, max_tokens=max(prompt.max_tokens, self._larger_reply))
 
-    def _take(self, asked: Sequence[int], answers: Mapping[int, Answer]) -> None:
+    def _take(self, answers: dict[int, Answer]) -> None:
         self._remind = not answers
-        self._answers |= {asked[number - 1]: answer for number, answer in answers.items()}
+        self._answers |= answers
         self._line.were_judged(len(answers))
         if self._missing:
             raise WrongReply(
-                f"The judge gave usable answers for {len(self._answers)} of {self._count} items, re-asks included; "
-                "try again or use a model that follows a JSON schema"
+                f"The judge gave usable answers for {len(self._answers)} of {len(self._numbers)} items, "
+                "re-asks included; try again or use a model that follows a JSON schema"
             )
 
-    def _bear(self, error: JudgeError, prompt: Prompt, count: int) -> None:
+    def _bear(self, error: JudgeError, prompt: Prompt, numbers: Numbers) -> None:
         """Make ready for another prompt, or raise the error when there shall be none."""
         if isinstance(error, WrongReply) and self._re_asks_left:
             self._re_asks_left -= 1
         elif isinstance(error, TruncatedReply) and not self._larger_reply:
             self._remind = False
-            free = free_tokens(self._task, self._model, prompt.user, count)
+            free = free_tokens(self._task, self._model, prompt.user, numbers)
             self._larger_reply = min(2 * prompt.max_tokens, self._model.max_output_tokens, free)
             if self._larger_reply <= prompt.max_tokens:
                 raise error

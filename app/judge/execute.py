@@ -208,7 +208,7 @@ class _Trial:
             with self.step(task.step, 1):
                 user = explanation_user(self.scorer, findings, outcome, self.options, evidence, task, self.judge.model)
                 self.updated(generate_reason_prompt=f"{task.system}\n\n{user}")
-                answers = await self.asker.ask(task, 1, lambda _: user)
+                answers = await self.asker.ask(task, (1,), lambda _: user)
         except _StepFailed as failed:
             warning = RunWarning(code=failed.error.code, detail=failed.error.detail, step=failed.step)
             self.updated(warnings=[*self.run.warnings, warning])

@@ -61,10 +61,10 @@ def explanation_user(
             f"Write in {told(options.language)}.\n"
             f"Score: {outcome.score:g} from 0 to {options.scale:g}, {good} is better: {outcome.interpretation}.\n"
             f"Findings: {len(findings)} among {outcome.judged} judged segments; shown here: {shown}.\n"
-            f"{evidence.fence.around(lines)}"
+            f"{evidence.fence.around([*evidence.question, *lines])}"
         )
         try:
-            prompt_for(task, model, user, 1)
+            prompt_for(task, model, user, (1,))
         except ContextOverflow:
             if shown == 1:
                 raise

@@ -1,10 +1,10 @@
 """JSON schemas of judge replies: labels and counts pinned, in the subset that strict modes of providers take.
 
-Every property is required and no other is allowed. Items are numbered from 1 in each call, so that a schema depends on
-the count alone and a provider compiles few of them.
+Every property is required and no other is allowed. Items are numbered from 1 in each window, so that schemas depend on
+the count alone, re-asks aside, and a provider compiles few of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 REASON_LENGTH = 200
@@ -28,34 +28,30 @@ def text_up_to(length: int) -> Schema:
     return {"type": "string", "maxLength": length}
 
 
-def some_numbers(count: int) -> Schema:
-    """Return the schema of a choice among the items 1 to count, perhaps none."""
-    return {"type": "array", "items": {"type": "integer", "enum": _numbers(count)}, "maxItems": count}
+def some_of(numbers: Sequence[int]) -> Schema:
+    """Return the schema of a choice among these items, perhaps none."""
+    return {"type": "array", "items": {"type": "integer", "enum": list(numbers)}, "maxItems": len(numbers)}
 
 
-def verdict_list(count: int, fields: Mapping[str, tuple[str, ...]]) -> Schema:
+def verdict_list(numbers: Sequence[int], fields: Mapping[str, tuple[str, ...]]) -> Schema:
     """Return the schema of exactly one verdict an item: its number, the reason, then a label for every field."""
     verdict = object_of(
         {
-            "n": {"type": "integer", "enum": _numbers(count)},
+            "n": {"type": "integer", "enum": list(numbers)},
             "reason": text_up_to(REASON_LENGTH),
             **{field: _one_of(labels) for field, labels in fields.items()},
         }
     )
-    return {"type": "array", "items": verdict, "minItems": count, "maxItems": count}
+    return {"type": "array", "items": verdict, "minItems": len(numbers), "maxItems": len(numbers)}
 
 
-def label_map(count: int, labels: tuple[str, ...]) -> tuple[Schema, Schema]:
+def label_map(numbers: Sequence[int], labels: tuple[str, ...]) -> tuple[Schema, Schema]:
     """Return the schema of an object from every item's number to its label, and the definitions that it refers to.
 
     The shortest form there is: half of the tokens of a list, and no number can be missing or given twice.
     """
-    return object_of({str(n): {"$ref": "#/$defs/label"} for n in _numbers(count)}), {"label": _one_of(labels)}
+    return object_of({str(n): {"$ref": "#/$defs/label"} for n in numbers}), {"label": _one_of(labels)}
 
 
 def _one_of(labels: tuple[str, ...]) -> Schema:
     return {"type": "string", "enum": list(labels)}
-
-
-def _numbers(count: int) -> list[int]:
-    return list(range(1, count + 1))

@@ -12,7 +12,7 @@ from app.judge.evidence import Evidence, Room, Window
 from app.judge.exchange import Exchange, Show, free_tokens, prompt_for
 from app.judge.labels import text_in
 from app.judge.tally import Tally
-from app.judge.task import Answer, Task
+from app.judge.task import Answer, Numbers, Task
 from app.judge.tokens import token_bound
 from app.ports import ChatModel, Completion, Prompt, Source, Telemetry
 
@@ -31,8 +31,8 @@ class Asker:
 
     def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
         """Return the windows that ask about items (segment indexes); raises ContextOverflow when one can't fit."""
-        user = _user(preamble, evidence, Window((), neighbours=False))
-        free = free_tokens(task, self.model, user, 1) - task.tokens_once
+        user = _user(preamble, evidence, Window((), neighbours=False), ())
+        free = free_tokens(task, self.model, user, (1,)) - task.tokens_once
         schema_per_item = _schema_bound(task, 11) - _schema_bound(task, 10)
         answerable = (self.model.max_output_tokens - task.tokens_once) // task.tokens_per_item
         room = Room(free, task.tokens_per_item + schema_per_item, max(1, min(task.items_per_call, answerable)))
@@ -40,7 +40,7 @@ class Asker:
 
     def prompt_text(self, task: Task[Any], evidence: Evidence, windows: Sequence[Window], preamble: str) -> str:
         """Return the prompts about all windows as they are shown to people: the instructions once, then each."""
-        return "\n\n".join([task.system, *(_user(preamble, evidence, window) for window in windows)])
+        return "\n\n".join([task.system, *(_user(preamble, evidence, window, window.numbers) for window in windows)])
 
     async def ask_windows(
         self, task: Task[Answer], evidence: Evidence, windows: Sequence[Window], preamble: str
@@ -53,11 +53,11 @@ class Asker:
         answers: dict[int, Answer] = {}
 
         async def ask_window(window: Window) -> None:
-            def show(numbers: Sequence[int]) -> str:
-                return _user(preamble, evidence, window.only(numbers))
+            def show(numbers: Numbers) -> str:
+                return _user(preamble, evidence, window, numbers)
 
             async with free:
-                found = await self.ask(task, len(window.items), show)
+                found = await self.ask(task, window.numbers, show)
             answers.update({window.items[number - 1]: answer for number, answer in found.items()})
 
         try:
@@ -68,20 +68,20 @@ class Asker:
             raise _first(errors) from None
         return answers
 
-    async def ask(self, task: Task[Answer], count: int, show: Show) -> dict[int, Answer]:
+    async def ask(self, task: Task[Answer], numbers: Numbers, show: Show) -> dict[int, Answer]:
         """Return the answers to one prompt by item number, from the cache or from the judge."""
         line = _Line(self, task)
 
         async def ask_judge() -> bytes:
-            answers = await Exchange(task, self.model, count, show, line).answers()
+            answers = await Exchange(task, self.model, numbers, show, line).answers()
             return json.dumps({"model": line.model, "reply": task.write(answers)}, sort_keys=True).encode()
 
         def read(stored: bytes) -> tuple[str, dict[int, Answer]] | None:
-            return _stored_answers(stored, task, count)
+            return _stored_answers(stored, task, numbers)
 
-        prompt = prompt_for(task, self.model, show(range(1, count + 1)), count)
+        prompt = prompt_for(task, self.model, show(numbers), numbers)
         (model, answers), source = await self.answers.get(prompt, ask_judge, read)
-        self.tally.answered(source, model, count if source is not Source.LLM else 0)
+        self.tally.answered(source, model, 0 if source is Source.LLM else len(numbers))
         return answers
 
 
@@ -106,22 +106,22 @@ class _Line:
         self._asker.tally.judged += count
 
 
-def _stored_answers(stored: bytes, task: Task[Answer], count: int) -> tuple[str, dict[int, Answer]] | None:
+def _stored_answers(stored: bytes, task: Task[Answer], numbers: Numbers) -> tuple[str, dict[int, Answer]] | None:
     """Return who answered and the answers, or None when stored bytes are not a whole answer."""
     try:
         document = json.loads(stored)
-        model, answers = text_in(document["model"]), task.read(document["reply"], count)
+        model, answers = text_in(document["model"]), task.read(document["reply"], numbers)
     except (ValueError, TypeError, KeyError, AssayError):
         return None
-    return (model, answers) if model is not None and len(answers) == count else None
+    return (model, answers) if model is not None and len(answers) == len(numbers) else None
 
 
-def _user(preamble: str, evidence: Evidence, window: Window) -> str:
-    return f"{preamble}Segments to decide on: {len(window.items)}.\n{evidence.show(window)}"
+def _user(preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -> str:
+    return f"{preamble}Segments to decide on: {len(numbers)}.\n{evidence.show(window, numbers)}"
 
 
 def _schema_bound(task: Task[Any], count: int) -> int:
-    return token_bound(json.dumps(task.schema(count)))
+    return token_bound(json.dumps(task.schema(range(1, count + 1))))
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

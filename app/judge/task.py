@@ -1,6 +1,6 @@
 """What one kind of judge call asks for: its instructions, the schema of the reply and how the reply is read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -13,16 +13,19 @@ from app.judge.reply_schema import (
     Schema,
     label_map,
     object_of,
-    some_numbers,
+    some_of,
     text_up_to,
     verdict_list,
 )
 from app.judge.scorer import Assessment, Scorer, Selection
 
 Answer = TypeVar("Answer")
+Numbers = Sequence[int]
 
 _NUMBERED = "In it, decide only on the lines that begin with [number]; - marks context, ? what the text answers."
-_EXPLAINED = "In it, [number] marks a finding with its label and the words found, - why it was judged so."
+_EXPLAINED = (
+    "In it, [number] marks a finding: its label and the words found; - why it was judged so, ? what the text answers."
+)
 
 
 class Assessed(NamedTuple):
@@ -36,17 +39,17 @@ class Assessed(NamedTuple):
 class Task(Generic[Answer]):
     """One kind of call.
 
-    `schema` makes the reply's schema for a count of items. `read` turns the value under `key` into answers by item
-    number, leaving out what is missing, unknown or contradictory; it raises WrongReply when the value is of no use
-    at all. `write` is its inverse.
+    `schema` makes the reply's schema for the items with these numbers. `read` turns the value under `key` into answers
+    by number, leaving out what was not asked, is missing, unknown or contradictory; it raises WrongReply when the value
+    is of no use at all. `write` is its inverse.
     """
 
     step: Step
     name: str
     key: str
     system: str
-    schema: Callable[[int], Schema]
-    read: Callable[[Any, int], dict[int, Answer]]
+    schema: Callable[[Numbers], Schema]
+    read: Callable[[Any, Numbers], dict[int, Answer]]
     write: Callable[[Mapping[int, Answer]], Any]
     tokens_once: int
     tokens_per_item: int
@@ -62,12 +65,15 @@ def selection_task(scorer: Scorer, selection: Selection) -> Task[bool]:
     """Return the task that asks which segments matter."""
     key = selection.key
 
-    def read(value: Any, count: int) -> dict[int, bool]:
-        numbers = [number_in(item) for item in value] if isinstance(value, list) else [None]
+    def read(value: Any, numbers: Numbers) -> dict[int, bool]:
+        chosen = [number_in(item) for item in value] if isinstance(value, list) else [None]
         # A number that was not shown may stand for any segment: nothing of such a reply can be trusted.
-        if any(number is None or not 1 <= number <= count for number in numbers):
-            raise WrongReply("The judge named segments that it had not been shown")
-        return {number: number in numbers for number in range(1, count + 1)}
+        if not set(chosen) <= set(numbers):
+            raise WrongReply(
+                "The judge named segments that it had not been shown, re-asks included; "
+                "try again or use a model that follows a JSON schema"
+            )
+        return {number: number in chosen for number in numbers}
 
     return Task(
         step=Step.PREPROCESS,
@@ -78,7 +84,7 @@ def selection_task(scorer: Scorer, selection: Selection) -> Task[bool]:
             _NUMBERED,
             f'Answer with JSON only: {{"{key}": [numbers]}}, or {{"{key}": []}} when there is none.',
         ),
-        schema=lambda count: object_of({key: some_numbers(count)}),
+        schema=lambda numbers: object_of({key: some_of(numbers)}),
         read=read,
         write=lambda answers: [number for number, chosen in sorted(answers.items()) if chosen],
         tokens_once=24,
@@ -107,8 +113,8 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
             f'Answer with JSON only: {{"verdicts": [{{{form}}}]}}, one entry for every number, in order. '
             f"reason: at most 15 words, before you decide. {labels}.",
         ),
-        schema=lambda count: object_of({"verdicts": verdict_list(count, fields)}),
-        read=lambda value, count: _assessed(value, count, fields),
+        schema=lambda numbers: object_of({"verdicts": verdict_list(numbers, fields)}),
+        read=lambda value, numbers: _assessed(value, numbers, fields),
         write=lambda answers: [
             {"n": number, "reason": answer.reason, **answer.labels} for number, answer in sorted(answers.items())
         ],
@@ -122,8 +128,8 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
 def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
     ((field, labels),) = assessment.fields.items()
 
-    def schema(count: int) -> Schema:
-        by_number, definitions = label_map(count, labels)
+    def schema(numbers: Numbers) -> Schema:
+        by_number, definitions = label_map(numbers, labels)
         return {**object_of({"labels": by_number}), "$defs": definitions}
 
     return Task(
@@ -137,7 +143,7 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
             f"Labels: {' | '.join(labels)}.",
         ),
         schema=schema,
-        read=lambda value, count: _assessed(value, count, assessment.fields),
+        read=lambda value, numbers: _assessed(value, numbers, assessment.fields),
         write=lambda answers: {str(number): answer.labels[field] for number, answer in sorted(answers.items())},
         tokens_once=24,
         tokens_per_item=20,
@@ -149,7 +155,7 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
 def explanation_task(scorer: Scorer) -> Task[str]:
     """Return the task that asks for the score's reason."""
 
-    def read(value: Any, _: int) -> dict[int, str]:
+    def read(value: Any, _: Numbers) -> dict[int, str]:
         reason = text_in(value)
         return {} if reason is None else {1: reason}
 
@@ -172,7 +178,7 @@ def _system(definitions: str, legend: str, form: str) -> str:
     return f"{definitions}\n\n{FENCE_RULE} {legend}\n\n{form} Keys and labels stay in English."
 
 
-def _assessed(value: Any, count: int, fields: Mapping[str, tuple[str, ...]]) -> dict[int, Assessed]:
+def _assessed(value: Any, numbers: Numbers, fields: Mapping[str, tuple[str, ...]]) -> dict[int, Assessed]:
     """Read verdicts in a list, each naming its number, or in an object by number.
 
     The first verdict on an item counts; a later one that says otherwise leaves the item without an answer. So does a
@@ -181,7 +187,7 @@ def _assessed(value: Any, count: int, fields: Mapping[str, tuple[str, ...]]) -> 
     answers: dict[int, Assessed] = {}
     disputed: set[int] = set()
     for number, verdict in _entries(value):
-        if number is None or not 1 <= number <= count:
+        if number is None or number not in numbers:
             continue
         answer = _one_assessed(verdict, fields)
         if answer is None or answers.setdefault(number, answer).labels != answer.labels:

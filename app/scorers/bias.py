@@ -65,10 +65,10 @@ You prepare a bias audit: find the segments of a text that hold an opinion.
 When in doubt, it is an opinion."""
 
 _ANALYSIS = f"""\
-You audit opinions for bias.
+Opinions found in a text are audited for bias: decide on each.
 {_BIAS}
-result: yes when the opinion is biased, else no. category: what the bias turns on: {_CATEGORIES}; none when result is \
-no."""
+verdict: yes when the opinion is biased, else no. category: what the bias turns on: {_CATEGORIES}; none when the \
+verdict is no."""
 
 _LABELLING = f"""\
 You audit a text for bias. Give every segment one label: fact when it holds no opinion; fair when it holds an opinion \
@@ -82,8 +82,8 @@ categories of bias were found, and the worst finding quoted in a few words. The 
 are biased; it is settled."""
 
 
-def _read_result(labels: Mapping[str, str]) -> Mapping[str, str]:
-    if labels["result"] == "no":
+def _read_verdict(labels: Mapping[str, str]) -> Mapping[str, str]:
+    if labels["verdict"] == "no":
         return {"result": "no"}
     category = labels["category"]
     return {"result": "yes", "category": category if category in CATEGORIES else "other"}
@@ -154,10 +154,10 @@ SCORER = Scorer(
     selected=_selected,
     assessments={
         Strategy.THREE_STEP: Assessment(
-            fields={"result": ("yes", "no"), "category": (*CATEGORIES, "none")},
+            fields={"verdict": ("yes", "no"), "category": (*CATEGORIES, "none")},
             system=_ANALYSIS,
             reasons=True,
-            read=_read_result,
+            read=_read_verdict,
         ),
         Strategy.SINGLE_CALL: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=True, read=_read_label),
         Strategy.LABELS: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label),
