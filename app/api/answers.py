@@ -8,12 +8,11 @@ from starlette.types import Scope
 
 from app.api.headers import header_values
 from app.api.queries import RunParameters
-from app.domain.run import RunStatus
+from app.domain.run import RunStatus, etag_of
 from app.ports import StoredRun
 
 JSON: Final = "application/json"
 PROMPT_FIELDS: Final = ("preprocessPrompt", "analyzePrompt", "generateReasonPrompt")
-WITHOUT_PROMPTS: Final = "-np"
 RETRY_AFTER_S: Final = "1"
 
 
@@ -31,14 +30,14 @@ def _without_prompts(run: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in run.items() if name not in PROMPT_FIELDS}
 
 
-def entity_tag(etag: str, parameters: RunParameters) -> str:
-    """Return the strong entity tag of a representation; each representation has its own."""
-    return f'"{etag}"' if parameters.prompts else f'"{etag}{WITHOUT_PROMPTS}"'
+def entity_tag(content: bytes) -> str:
+    """Return the strong entity tag of a representation: equal bytes have equal tags, wherever they are answered."""
+    return f'"{etag_of(content)}"'
 
 
-def run_headers(etag: str, status: RunStatus, parameters: RunParameters) -> dict[str, str]:
+def run_headers(content: bytes, status: RunStatus) -> dict[str, str]:
     """Return the headers that belong to a run in any state."""
-    headers = {"ETag": entity_tag(etag, parameters)}
+    headers = {"ETag": entity_tag(content)}
     if not status.ended:
         headers["Retry-After"] = RETRY_AFTER_S
     return headers
@@ -46,10 +45,11 @@ def run_headers(etag: str, status: RunStatus, parameters: RunParameters) -> dict
 
 def run_response(scope: Scope, stored: StoredRun, parameters: RunParameters) -> Response:
     """Return 200 with the run, or 304 when the caller has this very representation."""
-    headers = run_headers(stored.etag, stored.status, parameters)
+    content = represent(stored.body, parameters)
+    headers = run_headers(content, stored.status)
     if _is_known(scope, headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    return Response(represent(stored.body, parameters), 200, headers, JSON)
+    return Response(content, 200, headers, JSON)
 
 
 def _is_known(scope: Scope, tag: str) -> bool:

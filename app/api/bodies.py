@@ -77,7 +77,8 @@ async def _collect(request: Request, limit: int) -> bytes:
 
 
 def _too_large(limit: int) -> ContentTooLarge:
-    return ContentTooLarge(f"Send at most {limit} bytes", {"Connection": "close"})
+    # The connection stays open: closing it under a client that still sends would reset it, and the answer be lost.
+    return ContentTooLarge(f"Send at most {limit} bytes")
 
 
 def parse_model(raw: bytes, model: type[M]) -> M:

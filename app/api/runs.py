@@ -49,8 +49,8 @@ async def cancel_run(request: Request) -> Response:
     key = key_in_path(request)
     parameters = read_query(request.scope, RunParameters)
     stored = await change.cancel_run(deps_of(request.scope), key)
-    headers = run_headers(stored.etag, stored.status, parameters)
-    return Response(represent(stored.body, parameters), 200, headers, JSON)
+    content = represent(stored.body, parameters)
+    return Response(content, 200, run_headers(content, stored.status), JSON)
 
 
 async def retry_run(request: Request) -> Response:
@@ -58,8 +58,9 @@ async def retry_run(request: Request) -> Response:
     key = key_in_path(request)
     parameters = read_query(request.scope, RunParameters)
     stored = await change.retry_run(deps_of(request.scope), key)
-    headers = run_headers(stored.etag, stored.status, parameters) | {"Location": location_of(key.run_id)}
-    return Response(represent(stored.body, parameters), 202, headers, JSON)
+    content = represent(stored.body, parameters)
+    headers = run_headers(content, stored.status) | {"Location": location_of(key.run_id)}
+    return Response(content, 202, headers, JSON)
 
 
 async def delete_run(request: Request) -> Response:

@@ -149,8 +149,8 @@ def _answer_one(scope: Scope, submitted: Submitted, wish: _Wish, *, kept: bool) 
         headers = headers | REPLAYED
     if submitted.status in FAILURES and not wish.queued:
         return problem_of_run(scope, submitted.run_id, _error_of(from_json(submitted.body)), headers)
-    headers = headers | run_headers(submitted.etag, submitted.status, wish.parameters)
-    return Response(represent(submitted.body, wish.parameters), 200 if ended else 202, headers, JSON)
+    content = represent(submitted.body, wish.parameters)
+    return Response(content, 200 if ended else 202, headers | run_headers(content, submitted.status), JSON)
 
 
 def _answer_many(submitted: list[Submitted], wish: _Wish) -> Response:

@@ -77,7 +77,7 @@ IDEMPOTENCY_KEY = header_parameter(
     '"8e03978e-40d5-43e8-bc93-6894a57f9324"',
     minLength=1,
     maxLength=257,
-    pattern="^[!-~]+$",
+    pattern=r'^([!#-~][!-~]{0,254}|"[ !#-\[\]-~]{1,255}")$',
 )
 IF_NONE_MATCH = header_parameter("If-None-Match", "Answer 304 when the run still has this ETag", '"9f2c41d07b"')
 LAST_EVENT_ID = header_parameter("Last-Event-ID", "Go on after this event", "1", maxLength=64, pattern="^[0-9-]*$")
