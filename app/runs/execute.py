@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from app.domain.errors import Internal, NotConfigured, RunExpired, StoreUnavailable
+from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
 from app.domain.request import RunRequest, StorePolicy
 from app.domain.run import Run, RunStatus, Step
 from app.judge.execute import Judge, judge_run
@@ -20,6 +20,7 @@ log = structlog.get_logger()
 
 PRIVATE_KEY_PREFIX = "run:"
 FINISH_PAUSE_S = 0.5
+LAST_MOMENTS_S = 0.2
 
 
 class ClaimLost(Exception):
@@ -157,8 +158,9 @@ async def _judge_until_deadline(
         latest = run
         await on_step(run, step)
 
-    deadline = deps.clock.monotonic() + seconds_left
-    judging = asyncio.create_task(_judge(deps, claim, deadline, remember, cache_keys))
+    # The judge is given a little less, so that a reason that comes too late costs the reason and not the score.
+    judges_deadline = deps.clock.monotonic() + seconds_left - min(LAST_MOMENTS_S, seconds_left * 0.05)
+    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys))
     tasks = {judging} if keeper is None else {judging, keeper}
     try:
         await asyncio.wait(tasks, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
@@ -167,7 +169,9 @@ async def _judge_until_deadline(
             judging.cancel()
             await asyncio.wait({judging})
     if not judging.cancelled():
-        return judging.result()
+        run = judging.result()
+        timed_out = run.error is not None and run.error.code is ErrorCode.JUDGE_TIMEOUT
+        return _expired(run) if timed_out and deps.clock.monotonic() >= judges_deadline else run
     if keeper is not None and keeper.done():
         raise ClaimLost
     return _expired(latest)
