@@ -12,6 +12,7 @@ import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Never
 
 from app.lifeline import follow_stdin
 
@@ -55,7 +56,7 @@ def can_serve() -> bool:
     return importlib.util.find_spec("xllamacpp") is not None
 
 
-def serve(model: Path, port: int, context_tokens: int) -> None:
+def serve(model: Path, port: int, context_tokens: int) -> Never:
     """Serve the model on 127.0.0.1 until SIGTERM or SIGINT; one call may use `context_tokens`, reply included."""
     import xllamacpp  # noqa: PLC0415 - an optional extra, and slow to load
 
@@ -73,11 +74,12 @@ def serve(model: Path, port: int, context_tokens: int) -> None:
     params.endpoint_slots = False
     params.verbosity = WARNINGS_ONLY
     try:
-        server = xllamacpp.Server(params)
+        _server = xllamacpp.Server(params)  # serves for as long as it is referred to
     except RuntimeError as error:
         raise SystemExit(f"{model} could not be served on port {port}; the lines above say why") from error
     signal.sigwait(STOP_SIGNALS)
-    del server
+    # The server's own destructor would wait for calls under way, for ever, and hold the interpreter meanwhile.
+    os._exit(os.EX_OK)
 
 
 def main() -> None:

@@ -151,6 +151,17 @@ def test_it_ends_when(how: str) -> None:
     assert served.process.returncode == os.EX_OK
 
 
+def test_a_call_under_way_does_not_keep_it() -> None:
+    served = Served()
+    served.wait_until_ready()
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": "Count."}], "max_tokens": 3000, "ignore_eos": True}
+    stream = {"stream": True, **body}
+    with httpx.stream("POST", f"{served.url}/v1/chat/completions", json=stream, trust_env=False) as answer:
+        next(answer.iter_lines())
+        served.end()
+    assert served.process.returncode == os.EX_OK
+
+
 def test_a_file_that_is_no_model_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF" + b"\0" * 64)
