@@ -211,17 +211,19 @@ async def test_indexes_forget_what_is_older_than_a_run_lives(store: RedisRunStor
 async def test_the_work_for_a_page_is_bounded_and_paging_still_finds_all(
     store: RedisRunStore, new_run: NewRuns, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(redis_runs, "LIST_BUDGET", 5)
-    made = [new_run(scorer_id=("bias", "toxicity")[n % 2], metadata={"n": n // 20}) for n in range(40)]
+    monkeypatch.setattr(redis_runs, "LIST_BUDGET", 200)
+    made = [new_run(scorer_id=("bias", "toxicity")[n % 2], metadata={"n": n // 300}) for n in range(600)]
     # Two large sets with few common members: the walk finds next to nothing.
     for new in made:
         await store.create(new)
-    for new in made[:20]:
+    for new in made[:300]:
         await store.cancel(new.key, datetime.now(UTC))
     query = EVERYTHING._replace(limit=3, status=RunStatus.CANCELLED, metadata=(("n", "1"),))
-    assert await listed(store, query) == []
-    query = EVERYTHING._replace(limit=3, status=RunStatus.CANCELLED, scorer_id="bias")
-    assert await listed(store, query) == [new.key.run_id for new in reversed(made[:20:2])]
+    found = await pages(store, query)
+    assert found == [[]] * len(found)
+    assert len(found) > 1
+    query = EVERYTHING._replace(limit=100, status=RunStatus.CANCELLED, scorer_id="bias")
+    assert await listed(store, query) == [new.key.run_id for new in reversed(made[:300:2])]
 
 
 async def test_listing_takes_one_command_however_many_runs_there_are(

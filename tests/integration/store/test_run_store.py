@@ -184,7 +184,9 @@ async def test_a_run_that_has_not_ended_is_not_requeued(store: RedisRunStore, ne
 
 @pytest.mark.parametrize("lease_s", [None, LEASE_S])
 async def test_cancelling_ends_a_run_that_has_not_ended(store: RedisRunStore, new_run: NewRuns, lease_s: float | None):
-    new, now = new_run(), datetime(2031, 5, 6, tzinfo=UTC)
+    # A caller may call his metadata as we call our fields.
+    metadata = {"completedAt": None, "status": "running", "note": '"completedAt":null'}
+    new, now = new_run(metadata=metadata), datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
     _, claim = await store.create(new, claim_lease_s=lease_s)
     cancelled = await store.cancel(new.key, now)
     assert cancelled == await store.get(new.key)
