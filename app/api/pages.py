@@ -1,5 +1,6 @@
 """What people look at: the front page, the reference, the meaning of a problem, and the OpenAPI document."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,7 @@ from starlette.responses import Response
 
 from app.api.answers import JSON
 from app.api.explanations import EXPLANATIONS
+from app.api.headers import header
 from app.api.openapi import document_json
 from app.api.problems import STATUS
 from app.api.reference import render_reference
@@ -21,6 +23,9 @@ PAGE_HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 HTML: Final = "text/html"
+EXAMPLE_HOST: Final = "localhost:8000"
+
+_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?", re.ASCII)
 
 
 @cache
@@ -38,12 +43,14 @@ def _reference() -> str:
     return render_reference(_style())
 
 
-async def get_front_page(request: Request) -> Response:  # noqa: ARG001 - one signature for all handlers
-    """Say what this is and how to try it."""
-    return Response(_front_page(), 200, PAGE_HEADERS, HTML)
+async def get_front_page(request: Request) -> Response:
+    """Say what this is and how to try it, at the address it was asked for."""
+    asked = (header(request.scope, b"host") or b"").decode("latin-1")
+    host = asked if _HOST.fullmatch(asked) else EXAMPLE_HOST
+    return Response(_front_page().replace(EXAMPLE_HOST, host), 200, PAGE_HEADERS, HTML)
 
 
-async def get_reference(request: Request) -> Response:  # noqa: ARG001
+async def get_reference(request: Request) -> Response:  # noqa: ARG001 - one signature for all handlers
     """Show the OpenAPI document as a page."""
     return Response(_reference(), 200, PAGE_HEADERS, HTML)
 

@@ -1,6 +1,7 @@
 """The OpenAPI document as one page that needs no script and loads nothing."""
 
 import json
+import re
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -9,6 +10,8 @@ from app.api.openapi import document
 
 Json = dict[str, Any]
 
+_CODE = re.compile("`([^`]+)`")
+
 
 def render_reference(style: str) -> str:
     """Return the reference of every operation as HTML."""
@@ -16,7 +19,7 @@ def render_reference(style: str) -> str:
     body = "\n".join(
         [
             f"<h1>{escape(described['info']['title'])} {escape(described['info']['version'])}</h1>",
-            *(f"<p>{escape(paragraph)}</p>" for paragraph in described["info"]["description"].split("\n\n")),
+            *(f"<p>{_prose(paragraph)}</p>" for paragraph in described["info"]["description"].split("\n\n")),
             '<p><a href="/openapi.json">openapi.json</a> says the same for machines.</p>',
             *_operations(described),
         ]
@@ -43,7 +46,7 @@ def _operation(described: Json, path: str, method: str, operation: Json) -> str:
         f'<section class="operation" id="{escape(operation["operationId"])}">',
         f'<p><code><span class="method">{method.upper()}</span> {escape(path)}</code>',
         f"{escape(operation['summary'])}</p>",
-        f"<p>{escape(operation.get('description', ''))}</p>",
+        f"<p>{_prose(operation.get('description', ''))}</p>",
         _parameters(operation.get("parameters", [])),
     ]
     if "requestBody" in operation:
@@ -66,7 +69,7 @@ def _parameters(parameters: list[Json]) -> str:
         return ""
     rows = "".join(
         f"<tr><td><code>{escape(each['name'])}</code></td><td>{each['in']}</td>"
-        f"<td>{escape(each.get('description', ''))}</td></tr>"
+        f"<td>{_prose(each.get('description', ''))}</td></tr>"
         for each in parameters
     )
     return f"<table>{rows}</table>"
@@ -79,6 +82,10 @@ def _examples(title: str, content: Json) -> list[str]:
         for example in media["examples"].values()
     ]
     return [f"<details><summary>{escape(title)}</summary>{''.join(blocks)}</details>"]
+
+
+def _prose(text: str) -> str:
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _shown(value: Any) -> str:

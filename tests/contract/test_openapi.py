@@ -12,7 +12,9 @@ from pydantic.alias_generators import to_camel
 
 from app.api.app import build_app
 from app.api.openapi import document, document_json
+from app.api.openapi.examples import COMPLETED_RUN, TEXT
 from app.api.routing import Resource
+from app.scorers import load_scorers
 
 COMMITTED = Path(__file__).parents[2] / "openapi" / "openapi.json"
 UNDOCUMENTED = {"/", "/docs", "/openapi.json"}
@@ -83,6 +85,16 @@ def test_every_body_and_every_answer_has_examples_that_are_valid(operation: Json
                 jsonschema.validate(example["value"], schema, cls=jsonschema.Draft202012Validator)
 
 
+def test_the_example_run_is_one_that_the_scorer_could_have_made() -> None:
+    scorer = load_scorers()[COMPLETED_RUN["scorerId"]]
+    assert COMPLETED_RUN["scorerVersion"] == scorer.version
+    assert COMPLETED_RUN["interpretation"] == scorer.interpret(COMPLETED_RUN["score"])
+    for step, schema in scorer.step_schemas.items():
+        jsonschema.validate(COMPLETED_RUN[step], schema)
+    for item in COMPLETED_RUN["analyzeStepResult"]["results"]:
+        assert TEXT[item["span"]["start"] : item["span"]["end"]] == item["opinion"]
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_error_is_a_problem_of_its_own_status(operation: Json) -> None:
     for status, response in operation["responses"].items():
@@ -118,6 +130,11 @@ def test_answers_are_open_for_fields_to_come_and_bodies_are_closed() -> None:
         assert "additionalProperties" not in schemas[name]
     for name in ("ScoreRequest", "MultiScoreRequest", "MeasureRequest"):
         assert schemas[name]["additionalProperties"] is False
+
+
+def test_without_docs_there_is_no_reference() -> None:
+    app = build_app(lifespan=None, request_finished=lambda *_: None, exposition=lambda _: (b"", ""), docs=False)  # type: ignore[arg-type]
+    assert "/docs" not in {route.endpoint.path for route in app.routes}  # type: ignore[attr-defined]
 
 
 def test_it_is_the_same_every_time() -> None:

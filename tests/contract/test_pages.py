@@ -83,9 +83,16 @@ def test_pages_load_nothing_from_elsewhere(api: RunningApp, path: str) -> None:
 
 def test_the_front_page_shows_the_way(api: RunningApp) -> None:
     page = api.client.get("/").text
-    assert "curl" in page
+    assert f"curl -s {api.url}/v1/scorers/bias/runs" in page
     for path in re.findall(r'href="([^"]+)"', page):
         assert api.client.get(path).status_code in (200, 503), path
+
+
+@pytest.mark.parametrize("host", ["<script>", "a b", "x" * 300, "[::1]:8000", "assay.example"])
+def test_the_front_page_repeats_no_host_that_is_none(api: RunningApp, host: str) -> None:
+    page = api.client.get("/", headers={"Host": host}).text
+    shown = host if host in ("[::1]:8000", "assay.example") else "localhost:8000"
+    assert f"curl -s http://{shown}/v1/" in page
 
 
 def test_the_reference_has_every_operation(api: RunningApp) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from app import __version__
-from app.api.openapi.operations import OPERATIONS, Answer, Operation
+from app.api.openapi.operation import Answer, Operation
+from app.api.openapi.operations import OPERATIONS
 from app.api.openapi.parts import HEADERS, header_ref
 from app.api.openapi.problem_responses import PROBLEM_RESPONSES
 from app.api.openapi.schemas import component_schemas, schema_ref

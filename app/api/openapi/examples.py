@@ -1,5 +1,6 @@
 """Example bodies and answers: made up, decent, and valid (a test holds them against the schemas)."""
 
+import json
 from typing import Any
 
 from app.api.openapi.parts import RUN_ID, TRACE_ID
@@ -74,7 +75,7 @@ FAILED_RUN = _run(
 COMPLETED_RUN = _run(
     status="completed",
     score=1.0,
-    interpretation="openly biased",
+    interpretation="openly discriminatory or stereotyped",
     threshold=0.5,
     passed=False,
     reason=REASON,
@@ -103,10 +104,12 @@ COMPLETED_RUN = _run(
 )
 
 RUN_PAGE: Json = {"items": [QUEUED_RUN, COMPLETED_RUN], "nextCursor": "MDE5MzZkNWM"}
-EVENT_STREAM = (
-    "retry: 1000\n\n"
-    'id: 1\nevent: step\ndata: {"step":"preprocess"}\n\n'
-    f'id: 2\nevent: run\ndata: {{"runId":"{RUN_ID}","status":"completed"}}\n\n'
+EVENT_STREAM = "retry: 1000\n\n" + "".join(
+    f"id: {number}\nevent: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+    for number, event, data in (
+        ("1769860801000-0", "step", {"step": "preprocess", "run": RUNNING_RUN}),
+        ("1769860802000-0", "run", COMPLETED_RUN),
+    )
 )
 READY: Json = {
     "status": "ready",

@@ -80,7 +80,9 @@ IDEMPOTENCY_KEY = header_parameter(
     pattern=r'^([!#-~][!-~]{0,254}|"[ !#-\[\]-~]{1,255}")$',
 )
 IF_NONE_MATCH = header_parameter("If-None-Match", "Answer 304 when the run still has this ETag", '"9f2c41d07b"')
-LAST_EVENT_ID = header_parameter("Last-Event-ID", "Go on after this event", "1", maxLength=64, pattern="^[0-9-]*$")
+LAST_EVENT_ID = header_parameter(
+    "Last-Event-ID", "Go on after this event", "1769860801000-0", maxLength=64, pattern="^[0-9-]*$"
+)
 
 
 def query_parameters(model: type[Model]) -> list[Json]:
