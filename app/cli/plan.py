@@ -14,9 +14,11 @@ from app.settings import Settings
 SOURCE = Path(app.__file__).parents[1]
 LOOPBACK = "127.0.0.1"
 ANY_ADDRESS = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 - what to call, not what to bind
-LOCAL_CONTEXT_TOKENS = 4096
+LOCAL_CONTEXT_TOKENS = 8192
 LOCAL_OUTPUT_TOKENS = 1024
 LOCAL_TIMEOUT_S = 180.0
+# Per process: one is answered, one waits at the model, the others here, where no call's time runs yet.
+LOCAL_IN_FLIGHT = 2
 JUDGE_GRACE_S = 5.0
 # More than the processes themselves take beyond their own limits.
 DRAIN_MARGIN_S = 10.0
@@ -81,6 +83,7 @@ def _judge_environment(settings: Settings, choice: JudgeChoice, port: int | None
         "ASSAY_JUDGE_BASE_URL": f"http://{LOOPBACK}:{port}/v1",
         "ASSAY_JUDGE_CONTEXT_TOKENS": str(context),
         "ASSAY_JUDGE_MAX_OUTPUT_TOKENS": str(settings.judge_max_output_tokens or LOCAL_OUTPUT_TOKENS),
+        "ASSAY_JUDGE_MAX_IN_FLIGHT": str(min(settings.judge_max_in_flight, LOCAL_IN_FLIGHT)),
         "ASSAY_JUDGE_TIMEOUT_S": str(max(settings.judge_timeout_s, LOCAL_TIMEOUT_S)),
     }
 
