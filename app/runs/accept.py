@@ -10,6 +10,7 @@ import uuid_utils
 from pydantic import ValidationError
 
 from app.domain.errors import Fault, InvalidRequest, NotConfigured, NotFound
+from app.domain.faults import faults_of
 from app.domain.request import (
     MultiScoreRequest,
     Options,
@@ -75,26 +76,10 @@ def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
 
 def _checked_options(scorer: Scorer, options: Mapping[str, Any], pointer: str, faults: list[Fault]) -> Options | None:
     try:
-        return scorer.options.model_validate(options)
+        return scorer.options.model_validate_json(json.dumps(options), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
-        faults += faults_of(error, pointer)
+        faults += faults_of(error, options, pointer)
         return None
-
-
-def faults_of(error: ValidationError, pointer: str) -> list[Fault]:
-    """Return one Fault per pydantic error, its location below `pointer`; never the value."""
-    return [
-        Fault(
-            pointer="/".join([pointer, *(_escaped(part) for part in fault["loc"])]),
-            code=fault["type"],
-            detail=fault["msg"],
-        )
-        for fault in error.errors(include_input=False, include_url=False, include_context=False)
-    ]
-
-
-def _escaped(part: str | int) -> str:
-    return str(part).replace("~", "~0").replace("/", "~1")
 
 
 def _missing_inputs(scorer: Scorer, body: ScoreRequest) -> list[Fault]:

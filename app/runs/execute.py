@@ -105,7 +105,7 @@ def _telemetry(deps: Deps, run: Run, mode: str) -> Iterator[list[Run]]:
         ended = outcome[0] if outcome else None
         status = ended.status.value if ended else "abandoned"
         seconds = deps.clock.monotonic() - started
-        deps.telemetry.run_finished(run.scorer_id, mode, status, seconds, ended.score if ended else None)
+        deps.telemetry.run_finished(run.scorer_id, mode, status, seconds, _unscaled_score(ended))
         log.info(
             "run_finished",
             run_id=run.run_id,
@@ -114,6 +114,10 @@ def _telemetry(deps: Deps, run: Run, mode: str) -> Iterator[list[Run]]:
             status=status,
             error=ended.error.code.value if ended and ended.error else None,
         )
+
+
+def _unscaled_score(run: Run | None) -> float | None:
+    return None if run is None or run.score is None else run.score / run.scale
 
 
 async def _judge_while_held(deps: Deps, claim: Claim, cache_keys: list[str]) -> Run:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from app.domain.errors import CapacityReduced, IdempotencyConflict, StoreUnavailable
 from app.domain.request import MultiScoreRequest, Priority, ScoreRequest, StorePolicy
-from app.domain.run import Run, RunStatus, etag_of
+from app.domain.run import Run, RunStatus
 from app.ports import Claim, NewRun, RunKey, StoredRun
 from app.runs.accept import (
     Accepted,
@@ -31,7 +31,6 @@ class Submitted(NamedTuple):
 
     run_id: str
     body: bytes
-    etag: str
     status: RunStatus
     replayed: bool
 
@@ -79,12 +78,16 @@ async def submit_runs(
     run_ids = await _run_ids(
         deps, tenant, run_ids_for(body, accepted), fingerprint(body, None), queued, idempotency_key
     )
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_submit(deps, tenant, run_id, body, item, queued, wait_s, idempotency_key))
-            for run_id, item in zip(run_ids, accepted, strict=True)
-        ]
-    return [task.result() for task in tasks]
+    submitting = [
+        asyncio.create_task(_submit(deps, tenant, run_id, body, item, queued, wait_s, idempotency_key))
+        for run_id, item in zip(run_ids, accepted, strict=True)
+    ]
+    # Every run is seen to its end before an error is told, so that none goes on behind the caller's back.
+    outcomes = await asyncio.gather(*submitting, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [task.result() for task in submitting]
 
 
 async def _run_ids(
@@ -190,9 +193,8 @@ async def enqueue(deps: Deps, key: RunKey, run: Run, priority: Priority, *, even
 
 def submitted(run_id: str, stored: StoredRun, *, replayed: bool) -> Submitted:
     """Return a stored run as an answer."""
-    return Submitted(run_id, stored.body, stored.etag, stored.status, replayed)
+    return Submitted(run_id, stored.body, stored.status, replayed)
 
 
 def _answered(run: Run, *, replayed: bool) -> Submitted:
-    body = run.model_dump_json().encode()
-    return Submitted(run.run_id, body, etag_of(body), run.status, replayed)
+    return Submitted(run.run_id, run.model_dump_json().encode(), run.status, replayed)
