@@ -140,12 +140,24 @@ class MultiScoreRequest(ScoreRequest):
     ]
 
 
+def _refuse_unknown_language(tag: str) -> str:
+    # Loading the registry of languages takes longer than the rest of the service's start and is seldom needed.
+    import langcodes  # noqa: PLC0415
+
+    if "_" in tag or not langcodes.tag_is_valid(tag):
+        raise PydanticCustomError("language", "Send a BCP 47 language tag, such as en, fr-CA or zh-Hant")
+    return tag
+
+
+LanguageTag = Annotated[str, StringConstraints(max_length=35), AfterValidator(_refuse_unknown_language)]
+
+
 class Options(Model):
     """What every scorer understands; a scorer's own options extend this."""
 
     scale: Annotated[FiniteFloat, Field(gt=0, le=1_000_000)] = 1.0
     include_reason: bool = True
-    language: Annotated[str, StringConstraints(max_length=35)] | None = Field(
+    language: LanguageTag | None = Field(
         default=None, description="BCP 47 tag of the reason's language; default: the scored text's own"
     )
     strategy: Strategy = Strategy.THREE_STEP

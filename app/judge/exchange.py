@@ -8,7 +8,7 @@ from typing import Generic, Protocol
 from app.domain.errors import ContextOverflow, EmptyReply, JudgeError, TruncatedReply, UnreadableReply, WrongReply
 from app.judge.parse import answer_in
 from app.judge.task import Answer, Numbers, Task
-from app.judge.tokens import token_bound
+from app.judge.tokens import fixed_token_bound, token_bound
 from app.ports import ChatModel, Completion, Prompt
 
 RE_ASKS = 2
@@ -40,8 +40,8 @@ class Line(Protocol):
 
 def free_tokens(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers) -> int:
     """Return how many tokens of the model's context instructions, schema and user message leave for the rest."""
-    schema = token_bound(json.dumps(task.schema(numbers)))
-    return model.context_tokens - token_bound(task.system) - schema - token_bound(user) - _MARGIN
+    schema = fixed_token_bound(json.dumps(task.schema(numbers)))
+    return model.context_tokens - fixed_token_bound(task.system) - schema - token_bound(user) - _MARGIN
 
 
 def prompt_for(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers) -> Prompt:

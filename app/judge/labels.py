@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 _AROUND = " \t\r\n\"'`*“”‘’«»「」.。!！"
@@ -11,13 +11,13 @@ _EXPLAINED = re.compile(r"([\w -]+?)\s*[,.;:(—–]\s*(.*)|([\w ]+?)\s+-+\s+(.*
 _TRUTH = {"true": "yes", "false": "no"}
 
 
-def label_in(value: Any, labels: Iterable[str]) -> str | None:
+def label_in(value: Any, labels: tuple[str, ...]) -> str | None:
     """Return which of labels the judge meant, or None.
 
     Case, spaces, quotes and a full stop do not matter, true and false stand for yes and no, and an explanation may
     follow the label ("Yes, because ..."). A label that is only mentioned somewhere is not meant.
     """
-    known = {_plain(label): label for label in labels}
+    known = _by_plain_form(labels)
     if isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
@@ -53,6 +53,11 @@ def text_in(value: Any) -> str | None:
         return None
     text = value.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
     return text or None
+
+
+@cache
+def _by_plain_form(labels: tuple[str, ...]) -> dict[str, str]:
+    return {_plain(label): label for label in labels}
 
 
 def _plain(text: str) -> str:

@@ -80,7 +80,7 @@ class _Reader:
         if opening == "[":
             return self.array(at + 1, self.deeper(depth))
         if opening in _QUOTES:
-            return self.string(at)
+            return self.string(at, _AFTER_STRING)
         if number := _NUMBER.match(self.text, at):
             return self.number(number.group()), number.end()
         word, end = self.word(at)
@@ -106,7 +106,7 @@ class _Reader:
             at = self.next_item(at, "]")
         return items, at + 1
 
-    def string(self, at: int) -> tuple[str, int]:
+    def string(self, at: int, followed_by: re.Pattern[str] | None = None) -> tuple[str, int]:
         closing = _QUOTES[self.text[at]]
         at = begin = at + 1
         while True:
@@ -114,7 +114,7 @@ class _Reader:
             if end < 0:
                 raise CutShort("a string does not end")
             at = end + 1
-            if not self.escaped(begin, end) and _AFTER_STRING.match(self.text, at):
+            if not self.escaped(begin, end) and (followed_by is None or followed_by.match(self.text, at)):
                 return _ESCAPE.sub(_unescaped, self.text[begin:end]), at
 
     def escaped(self, begin: int, at: int) -> bool:

@@ -65,9 +65,10 @@ def _whole(text: str, key: str) -> Any:
         _contradicts_itself()
     except NotJson:
         return None
-    if isinstance(document, list) and len(document) != 1:
-        return document if all(isinstance(item, dict) for item in document) else None
-    return _unwrapped(document, key)
+    answer = _unwrapped(document, key)
+    if answer is None and isinstance(document, list) and document and all(isinstance(item, dict) for item in document):
+        return document
+    return answer
 
 
 def _unwrapped(document: Any, key: str) -> Any:

@@ -1,9 +1,10 @@
 """Cut a text into numbered segments: sentences, list items and lines, by code point spans.
 
 sentencex finds the sentence ends; its English rules know most titles and initials of other languages too, so the
-language need not be known. Two things it gets wrong are put right here: list markers ("1.") that stand alone, and a
-quotation that goes on without a space (「本当？」と彼は言った). What remains: an ordinal before a capital
-("am 3. Mai") is taken for the end of a sentence. That only makes smaller segments; no text is lost or doubled.
+language need not be known. Three things it gets wrong are put right here: list markers ("1.") that stand alone, words
+that it takes for abbreviations ("not me. Then"), and a quotation that goes on without a space (「本当？」と彼は言った).
+What remains: an ordinal before a capital ("am 3. Mai") is taken for the end of a sentence. That only makes smaller
+segments; no text is lost or doubled.
 """
 
 import re
@@ -24,6 +25,7 @@ _LINE = re.compile(
     r"|[•‣◦▪●]+"
 )
 _LIST_MARKER = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)]")
+_ORDINARY_WORD = re.compile(r"\b(?:May|no|art|miss|ill|me|ok|OK|min|sec|etc)[.]\s+(?=[^\W\d_a-z])")
 _CLOSING_QUOTES = "\"'”’»」』）)]"
 _OPENING_QUOTES = "\"'“‘«「『（(["
 
@@ -59,7 +61,8 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[Bounds]:
         if begin + len(chunk) < end:
             # The last sentence may go on behind the chunk.
             ends = ends[:-1] or [_break_point(text, begin, begin + len(chunk))]
-        for stop in ends:
+        ends += [word.end() for word in _ORDINARY_WORD.finditer(text, begin, ends[-1])]
+        for stop in sorted(set(ends)):
             yield begin, stop
             begin = stop
 

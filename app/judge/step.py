@@ -11,9 +11,10 @@ from app.judge.answers import Answers
 from app.judge.evidence import Evidence, Room, Window
 from app.judge.exchange import Exchange, Show, free_tokens, prompt_for
 from app.judge.labels import text_in
+from app.judge.loose_json import loads
 from app.judge.tally import Tally
 from app.judge.task import Answer, Numbers, Task
-from app.judge.tokens import token_bound
+from app.judge.tokens import fixed_token_bound
 from app.ports import ChatModel, Completion, Prompt, Source, Telemetry
 
 WINDOWS_AT_ONCE = 4
@@ -50,23 +51,23 @@ class Asker:
         Raises the first error; the other windows are then given up.
         """
         free = asyncio.Semaphore(WINDOWS_AT_ONCE)
-        answers: dict[int, Answer] = {}
 
-        async def ask_window(window: Window) -> None:
+        async def ask_window(window: Window) -> dict[int, Answer]:
             def show(numbers: Numbers) -> str:
                 return _user(preamble, evidence, window, numbers)
 
             async with free:
-                found = await self.ask(task, window.numbers, show)
-            answers.update({window.items[number - 1]: answer for number, answer in found.items()})
+                answers = await self.ask(task, window.numbers, show)
+            return {window.items[number - 1]: answer for number, answer in answers.items()}
 
+        if len(windows) == 1:
+            return await ask_window(windows[0])
         try:
             async with asyncio.TaskGroup() as group:
-                for window in windows:
-                    group.create_task(ask_window(window))
+                asked = [group.create_task(ask_window(window)) for window in windows]
         except ExceptionGroup as errors:
-            raise _first(errors) from None
-        return answers
+            raise errors.exceptions[0] from None
+        return {index: answer for window in asked for index, answer in window.result().items()}
 
     async def ask(self, task: Task[Answer], numbers: Numbers, show: Show) -> dict[int, Answer]:
         """Return the answers to one prompt by item number, from the cache or from the judge."""
@@ -109,7 +110,7 @@ class _Line:
 def _stored_answers(stored: bytes, task: Task[Answer], numbers: Numbers) -> tuple[str, dict[int, Answer]] | None:
     """Return who answered and the answers, or None when stored bytes are not a whole answer."""
     try:
-        document = json.loads(stored)
+        document = loads(stored.decode())
         model, answers = text_in(document["model"]), task.read(document["reply"], numbers)
     except (ValueError, TypeError, KeyError, AssayError):
         return None
@@ -121,9 +122,4 @@ def _user(preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -
 
 
 def _schema_bound(task: Task[Any], count: int) -> int:
-    return token_bound(json.dumps(task.schema(range(1, count + 1))))
-
-
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+    return fixed_token_bound(json.dumps(task.schema(range(1, count + 1))))

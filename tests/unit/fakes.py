@@ -85,7 +85,7 @@ class DictCache:
             self.stored.pop(key, None)
 
 
-class Telemetry:
+class TelemetryLog:
     """Keeps what it is told, as (name, arguments)."""
 
     def __init__(self) -> None:
@@ -96,3 +96,52 @@ class Telemetry:
 
     def of(self, name: str) -> list[tuple[Any, ...]]:
         return [arguments for told, arguments in self.told if told == name]
+
+
+def numbers_in(schema: dict[str, Any]) -> list[int]:
+    """The item numbers that a reply's schema asks about."""
+    (key, part), *_ = schema["properties"].items()
+    if key == "labels":
+        return [int(number) for number in part["properties"]]
+    if "minItems" in part:
+        return part["items"]["properties"]["n"]["enum"]
+    return part["items"]["enum"]
+
+
+class Obedient:
+    """Answers every prompt as its schema asks; item n gets the label that `choose` picks for its line.
+
+    `choose(line, labels)` returns one of labels; for a selection these are "left" and "taken".
+    """
+
+    def __init__(self, choose: Callable[[str, list[str]], str]) -> None:
+        self._choose = choose
+
+    def __call__(self, prompt: Prompt) -> dict[str, Any]:
+        (key, part), *_ = prompt.schema["properties"].items()
+        if key == "reason":
+            return {"reason": "So it is."}
+        lines = {
+            int(line[1 : line.index("]")]): line[line.index("]") + 2 :]
+            for line in prompt.user.splitlines()
+            if line.startswith("[")
+        }
+        numbers = numbers_in(prompt.schema)
+        if key == "labels":
+            labels = prompt.schema["$defs"]["label"]["enum"]
+            return {key: {str(number): self._choose(lines[number], labels) for number in numbers}}
+        if "minItems" not in part:
+            return {key: [number for number in numbers if self._choose(lines[number], ["left", "taken"]) == "taken"]}
+        fields = {
+            name: field["enum"] for name, field in part["items"]["properties"].items() if name not in {"n", "reason"}
+        }
+        return {
+            key: [
+                {
+                    "n": number,
+                    "reason": f"Because of {number}.",
+                    **{name: self._choose(lines[number], labels) for name, labels in fields.items()},
+                }
+                for number in numbers
+            ]
+        }

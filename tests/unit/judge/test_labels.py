@@ -1,0 +1,120 @@
+import math
+from typing import Any
+
+import pytest
+
+from app.judge.labels import label_in, number_in, text_in
+
+YES_NO = ("yes", "no")
+KINDS = ("fact", "racial_ethnic", "hate_speech_mild", "none")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "yes",
+        "YES",
+        " Yes ",
+        "yes.",
+        "Yes!",
+        '"yes"',
+        "'Yes.'",
+        "`yes`",
+        "**yes**",
+        "“yes”",
+        "Yes, because it generalises about no one else.",
+        "yes; it demeans",
+        "Yes: biased",
+        "yes - it is",
+        "Yes — without doubt",
+        "yes (clearly)",
+        "Yes. It is.",
+        True,
+        "true",
+        "True",
+        "true, it is",
+    ],
+)
+def test_every_way_to_say_yes(value: Any) -> None:
+    assert label_in(value, YES_NO) == "yes"
+
+
+@pytest.mark.parametrize("value", ["no", "No.", " NO ", "no, it reports", False, "false", "False."])
+def test_every_way_to_say_no(value: Any) -> None:
+    assert label_in(value, YES_NO) == "no"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        "maybe",
+        "yes and no",
+        "yes, no",
+        "no: yes",
+        "Yes — no doubt",
+        "yes/no",
+        "yes it is",
+        "not yes",
+        "I say yes",
+        "yesterday",
+        "oui",
+        1,
+        0,
+        1.0,
+        math.nan,
+        ["yes"],
+        {"label": "yes"},
+    ],
+)
+def test_what_is_no_label(value: Any) -> None:
+    assert label_in(value, YES_NO) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        ("racial-ethnic", "racial_ethnic"),
+        ("Racial Ethnic", "racial_ethnic"),
+        ("Hate speech (mild)", None),
+        ("hate_speech_mild: a slur", "hate_speech_mild"),
+        ("Hate-speech-mild", "hate_speech_mild"),
+        ("none", "none"),
+        ("fact, fact", "fact"),
+        (True, None),
+        ("None of them", None),
+    ],
+)
+def test_labels_of_several_words(value: Any, label: str | None) -> None:
+    assert label_in(value, KINDS) == label
+
+
+@pytest.mark.parametrize(("value"), [3, 3.0, "3", " 3 ", "[3]", "3.", "3)", "3.0"])
+def test_a_number(value: Any) -> None:
+    assert number_in(value) == 3
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 3.5, math.nan, math.inf, -math.inf, "", "three", "3, 4", "1e3", "9" * 20, [3]]
+)
+def test_what_is_no_number(value: Any) -> None:
+    assert number_in(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (" why ", "why"),
+        ("half \ud835 pair", "half \ufffd pair"),
+        ("whole \U0001d54f", "whole \U0001d54f"),
+        ("nul\x00", "nul"),
+        ("", None),
+        (" \n", None),
+        (None, None),
+        (3, None),
+        (["why"], None),
+    ],
+)
+def test_a_text(value: Any, text: str | None) -> None:
+    assert text_in(value) == text

@@ -1,0 +1,104 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sentencex import get_sentence_boundaries
+
+from app.judge.segment import MAX_SEGMENT, segments_of
+
+
+def texts(text: str) -> list[str]:
+    return [segment.text for segment in segments_of(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("Dr. Smith paid 3.50 dollars. See www.example.com today.", 2),
+        ("It rained in May. Women knew.", ["It rained in May.", "Women knew."]),
+        ("It was not me. Paris is far, etc. Élodie too.", ["It was not me.", "Paris is far, etc.", "Élodie too."]),
+        ("No. 5 is Miss. Lee, of no. 7, etc. and so on.", 1),
+        ("M. Dupont est là. Il dort.", ["M. Dupont est là.", "Il dort."]),
+        ("Prof. Dr. Müller kam. Er ging.", ["Prof. Dr. Müller kam.", "Er ging."]),
+        ("¿Qué? ¡No! El Sr. Pérez llegó.", ["¿Qué?", "¡No!", "El Sr. Pérez llegó."]),
+        ("안녕하세요. 정말요? 네", ["안녕하세요.", "정말요?", "네"]),
+        ("「本当？」と彼は言った。はい。", ["「本当？」と彼は言った。", "はい。"]),
+        ("「行く。」「帰る。」", ["「行く。」", "「帰る。」"]),
+        ("你好。“真的吗？”他说。再见！", ["你好。", "“真的吗？”他说。", "再见！"]),
+        ("यह एक वाक्य है। दूसरा।", ["यह एक वाक्य है।", "दूसरा।"]),
+        ("1. First.\n2. Second.", ["1. First.", "2. Second."]),
+        ("(a) First point\n(b) Second point", ["(a) First point", "(b) Second point"]),
+        ("- dry\n- wet", ["- dry", "- wet"]),
+        ("Good: • cheap • fast", ["Good:", "• cheap", "• fast"]),
+        ("one\r\ntwo\rthree\x0bfour\x85five\u2028six\u2029seven", 7),
+        ("Well ... !!! 😀", ["Well ... !!! 😀"]),
+        ("😀👍", ["😀👍"]),
+        ("  \n\t \u3000 ", []),
+        ("", []),
+    ],
+)
+def test_cuts_where_a_reader_would(text: str, expected: list[str] | int) -> None:
+    assert (texts(text) if isinstance(expected, list) else len(texts(text))) == expected
+
+
+def test_spans_count_code_points() -> None:
+    text = "👩‍🚀 flies. e\u0301tude. \u200bNext."
+    assert [text[start:end] for start, end, _ in segments_of(text)] == ["👩‍🚀 flies.", "e\u0301tude.", "\u200bNext."]
+
+
+ALPHABET = st.sampled_from("aB1.!?。？」「\"'()“”-• \n\r\t\u3000\x85é\u0301한日😀\u200d🇫🇷🏽\u200b")
+
+
+@given(st.text(st.one_of(ALPHABET, st.characters(exclude_categories=["Cs"])), max_size=2_500))
+def test_segments_are_verbatim_ordered_trimmed_bounded_and_complete(text: str) -> None:
+    segments = segments_of(text)
+    covered = set()
+    position = 0
+    for segment in segments:
+        assert segment.text == text[segment.start : segment.end]
+        assert segment.text == segment.text.strip() != ""
+        assert position <= segment.start
+        assert len(segment.text) <= MAX_SEGMENT
+        covered.update(range(segment.start, segment.end))
+        position = segment.end
+    assert all(index in covered for index, character in enumerate(text) if not character.isspace())
+
+
+def test_long_sentences_are_split_at_whitespace() -> None:
+    text = "word " * 500 + "end."
+    pieces = texts(text)
+    assert len(pieces) > 1
+    assert set(" ".join(pieces).split()) == {"word", "end."}
+
+
+@pytest.mark.parametrize("character", ["e\u0301", "👩\u200d🚀", "👍🏽", "🇫🇷", "각", "क्\u200dष"])
+def test_a_hard_split_leaves_characters_whole(character: str) -> None:
+    pieces = texts(character * 700)
+    assert "".join(pieces) == character * 700
+    assert all(len(piece) % len(character) == 0 for piece in pieces)
+
+
+def test_a_character_without_end_is_split_all_the_same() -> None:
+    assert "".join(texts("a" + "\u0301" * 2_000)) == "a" + "\u0301" * 2_000
+
+
+def test_a_sentence_may_cross_the_chunks_that_the_library_sees() -> None:
+    filler = "Some words are here. " * 189  # a little less than 4,000
+    assert len(filler) < 4_000
+    text = filler + "This one crosses the border of the chunk and stays whole. Done."
+    assert texts(text)[-2:] == ["This one crosses the border of the chunk and stays whole.", "Done."]
+
+
+@pytest.mark.parametrize("unit", ["好。", "“", '"', "a. ", "•", "\u0301", "x", "1. ", "「あ。」", "Ab c. "])
+def test_the_library_never_sees_much_at_once_nor_twice(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def cut(language: str, text: str) -> list[dict[str, int]]:
+        seen.append(len(text))
+        return get_sentence_boundaries(language, text)
+
+    monkeypatch.setattr("app.judge.segment.get_sentence_boundaries", cut)
+    length = 40_000 // len(unit) * len(unit)
+    segments_of(unit * (length // len(unit)))
+    assert max(seen) <= 4_000
+    assert sum(seen) <= 2.5 * length
