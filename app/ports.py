@@ -187,6 +187,13 @@ class Claim:
     request: RunRequest
 
 
+class StepEnd(NamedTuple):
+    """A step that ended, by name, and the run as it was then."""
+
+    event: str
+    run: Run
+
+
 class ListQuery(NamedTuple):
     """Filters of `GET /v1/runs`; `cursor` is opaque, from an earlier page."""
 
@@ -241,8 +248,13 @@ class RunStore(Protocol):
         """
         ...
 
-    async def finish(self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool) -> bool:
-        """Write the end state, once; False when the claim is no longer valid and nothing was written."""
+    async def finish(
+        self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool, last_step: StepEnd | None = None
+    ) -> bool:
+        """Write the end state, once; False when the claim is no longer valid and nothing was written.
+
+        `last_step` is a step that ended just before and was not written by checkpoint.
+        """
         ...
 
     async def release(self, claim: Claim) -> bool:
@@ -295,8 +307,11 @@ class Remembered(NamedTuple):
 class Notifier(Protocol):
     """Wakes those who wait for a run, in any process. A wake-up is a hint: look at the store after it."""
 
-    def watch(self, key: RunKey) -> AbstractAsyncContextManager["Watch"]:
-        """Register interest in a run; enter before reading the store, so that no change is missed."""
+    def watch(self, key: RunKey, *, steps: bool = False) -> AbstractAsyncContextManager["Watch"]:
+        """Register interest in a run's status, or in its steps too.
+
+        Enter before reading the store, so that no change is missed.
+        """
         ...
 
 
@@ -304,7 +319,7 @@ class Watch(Protocol):
     """One listener's interest in one run."""
 
     async def changed(self, timeout_s: float) -> bool:
-        """Wait for the next change (step, end, cancel, delete); False when the time is over first."""
+        """Wait for the next change (claim, end, cancel, delete; step); False when the time is over first."""
         ...
 
 

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
-from app.adapters.run_keys import CHANNEL, changed_message
+from app.adapters.run_keys import CHANNEL, STEP, changed_message
 from app.ports import RunKey
 
 log = structlog.get_logger()
@@ -25,13 +25,14 @@ LONGEST_PAUSE_S = 2.0
 
 
 class RunWatch:
-    """One listener's interest in one run."""
+    """One listener's interest in one run, its `steps` too or not."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, steps: bool) -> None:
+        self.steps = steps
         self._woken = asyncio.Event()
 
     async def changed(self, timeout_s: float) -> bool:
-        """Wait for the next change (step, end, cancel, delete); False when the time is over first."""
+        """Wait for the next change; False when the time is over first."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._woken.wait()
@@ -72,9 +73,9 @@ class RedisNotifier:
         await self._client.aclose()
 
     @asynccontextmanager
-    async def watch(self, key: RunKey) -> AsyncIterator[RunWatch]:
-        """Register interest in a run; enter before reading the store, so that no change is missed."""
-        message, watch = changed_message(key), RunWatch()
+    async def watch(self, key: RunKey, *, steps: bool = False) -> AsyncIterator[RunWatch]:
+        """Register interest in a run's status, or in its steps too; enter before reading the store."""
+        message, watch = changed_message(key), RunWatch(steps=steps)
         self._watches[message].add(watch)
         try:
             yield watch
@@ -111,8 +112,11 @@ class RedisNotifier:
 
     def _handle(self, message: dict[str, Any]) -> None:
         if message["type"] == "message":
-            for watch in self._watches.get(message["data"], ()):
-                watch.wake()
+            changed: bytes = message["data"]
+            is_step = changed.endswith(STEP)
+            for watch in self._watches.get(changed.removesuffix(STEP), ()):
+                if watch.steps or not is_step:
+                    watch.wake()
         elif message["type"] == "subscribe":
             # The client subscribes again by itself when it had to reconnect, so this may be the second time.
             self._subscribed.set()

@@ -40,7 +40,7 @@ from app.adapters.redis_scripts import script
 from app.domain.errors import StoreUnavailable
 from app.domain.request import RunRequest
 from app.domain.run import Run, RunEvent, RunStatus
-from app.ports import Claim, Created, ListQuery, NewRun, Page, Remembered, RunKey, StoredRun
+from app.ports import Claim, Created, ListQuery, NewRun, Page, Remembered, RunKey, StepEnd, StoredRun
 
 PING_S = 1.0
 # Members looked at for one page of a filtered list, however few of them match.
@@ -111,15 +111,28 @@ class RedisRunStore:
         With `event`, the name of the step that ended, listeners are told and the event is kept.
         """
         body = _in_status(run, RunStatus.RUNNING).model_dump_json(by_alias=True)
-        data = "" if event is None else f'{{"step":{json.dumps(event)},"run":{body}}}'
+        data = "" if event is None else _step_event(event, body)
         return bool(await self._change("checkpoint", claim.key, claim.token, body, data))
 
-    async def finish(self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool) -> bool:
-        """Write the end state, once; False when the claim is no longer valid and nothing was written."""
+    async def finish(
+        self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool, last_step: StepEnd | None = None
+    ) -> bool:
+        """Write the end state, once; False when the claim is no longer valid and nothing was written.
+
+        `last_step` is a step that ended just before and was not written by checkpoint.
+        """
         if not run.status.ended:
             raise ValueError("a run finishes in an end state")
-        body, keys = run.model_dump_json(by_alias=True), "".join(f"{key}\n" for key in cache_keys)
-        written = await self._change("finish", claim.key, claim.token, body, run.status.value, keys, int(keep_request))
+        written = await self._change(
+            "finish",
+            claim.key,
+            claim.token,
+            run.model_dump_json(by_alias=True),
+            run.status.value,
+            "".join(f"{key}\n" for key in cache_keys),
+            int(keep_request),
+            "" if last_step is None else _step_event(last_step.event, last_step.run.model_dump_json(by_alias=True)),
+        )
         return bool(written)
 
     async def release(self, claim: Claim) -> bool:
@@ -210,6 +223,10 @@ def _in_status(run: Run, status: RunStatus) -> Run:
 def _stored(fields: list[Any]) -> StoredRun:
     body, etag, status, fingerprint = fields
     return StoredRun(body, etag.decode(), RunStatus(status.decode()), fingerprint.decode())
+
+
+def _step_event(step: str, body: str) -> str:
+    return f'{{"step":{json.dumps(step)},"run":{body}}}'
 
 
 def _milliseconds(seconds: float) -> int:

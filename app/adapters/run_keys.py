@@ -15,6 +15,7 @@ from app.domain.run import Run
 from app.ports import ListQuery, RunKey
 
 CHANNEL = "assay:changed"
+STEP = b" step"
 FENCE_KEY = "assay:fence-key"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,7 +36,7 @@ def run_keys(key: RunKey) -> list[str]:
 
 
 def changed_message(key: RunKey) -> bytes:
-    """Return what is published on CHANNEL when the run changes."""
+    """Return what is published on CHANNEL when the run's status changes; a step adds STEP to it."""
     return f"{home(key.tenant)}{key.run_id}".encode()
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -12,7 +12,7 @@ from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, St
 from app.domain.request import RunRequest, StorePolicy
 from app.domain.run import Run, RunStatus, Step
 from app.judge.execute import Judge, judge_run
-from app.ports import Claim, RunKey
+from app.ports import Claim, RunKey, StepEnd
 from app.runs.deps import Deps
 from app.runs.kept import kept
 
@@ -21,6 +21,15 @@ log = structlog.get_logger()
 PRIVATE_KEY_PREFIX = "run:"
 FINISH_PAUSE_S = 0.5
 LAST_MOMENTS_S = 0.2
+
+
+@dataclass(slots=True)
+class _Judged:
+    """What came of judging: the run, the keys its answers may be cached under, a step that is not written yet."""
+
+    run: Run
+    cache_keys: list[str] = field(default_factory=list)
+    last_step: StepEnd | None = None
 
 
 class ClaimLost(Exception):
@@ -67,19 +76,19 @@ async def execute_run(deps: Deps, claim: Claim, *, mode: str, patience_s: float 
     written within patience_s. When cancelled, gives the run back as queued with the steps it has.
     """
     with _telemetry(deps, claim.run, mode) as outcome:
-        cache_keys: list[str] = []
+        judged = _Judged(claim.run)
         try:
-            run = await _judge_while_held(deps, claim, cache_keys)
-            await _finish(deps, claim, run, cache_keys, patience_s)
+            await _judge_while_held(deps, claim, judged)
+            await _finish(deps, claim, judged, patience_s)
         except asyncio.CancelledError:
             await _give_back(deps, claim)
             raise
         except ClaimLost:
-            await deps.cache.forget(cache_keys)
+            await deps.cache.forget(judged.cache_keys)
             log.info("run_claim_lost", run_id=claim.run.run_id, mode=mode)
             raise
-        outcome.append(run)
-    return run
+        outcome.append(judged.run)
+    return judged.run
 
 
 async def execute_unstored(deps: Deps, claim: Claim) -> Run:
@@ -120,19 +129,25 @@ def _unscaled_score(run: Run | None) -> float | None:
     return None if run is None or run.score is None else run.score / run.scale
 
 
-async def _judge_while_held(deps: Deps, claim: Claim, cache_keys: list[str]) -> Run:
+async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged) -> None:
+    policy = claim.request.store
+
     async def on_step(run: Run, step: Step) -> None:
+        if step is Step.GENERATE_REASON:
+            # The end follows at once and is written together with it.
+            judged.last_step = StepEnd(step.value, kept(run, policy))
+            return
         # A partial result that can't be written now is no reason to stop: the end state carries all of it.
         with contextlib.suppress(StoreUnavailable):
-            if not await deps.store.checkpoint(claim, kept(run, claim.request.store), step.value):
+            if not await deps.store.checkpoint(claim, kept(run, policy), step.value):
                 raise ClaimLost
 
     keeper = asyncio.create_task(_keep_lease(deps, claim))
     try:
-        run = await _judge_until_deadline(deps, claim, on_step, cache_keys, keeper)
+        run = await _judge_until_deadline(deps, claim, on_step, judged.cache_keys, keeper)
     finally:
         keeper.cancel()
-    return kept(_ended(deps, run, claim.request), claim.request.store)
+    judged.run = kept(_ended(deps, run, claim.request), policy)
 
 
 async def _keep_lease(deps: Deps, claim: Claim) -> None:
@@ -245,14 +260,17 @@ def _ended(deps: Deps, run: Run, request: RunRequest) -> Run:
     return run.model_copy(update={"completed_at": now, "timings": timings})
 
 
-async def _finish(deps: Deps, claim: Claim, run: Run, cache_keys: list[str], patience_s: float) -> None:
-    private = [key for key in cache_keys if key.startswith(PRIVATE_KEY_PREFIX)]
-    shared = [key for key in cache_keys if not key.startswith(PRIVATE_KEY_PREFIX)]
-    keep_request = claim.request.store is StorePolicy.FULL
+async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) -> None:
     give_up = deps.clock.monotonic() + patience_s
     while True:
         try:
-            written = await deps.store.finish(claim, run, cache_keys=shared, keep_request=keep_request)
+            written = await deps.store.finish(
+                claim,
+                judged.run,
+                cache_keys=[key for key in judged.cache_keys if not key.startswith(PRIVATE_KEY_PREFIX)],
+                keep_request=claim.request.store is StorePolicy.FULL,
+                last_step=judged.last_step,
+            )
             break
         except StoreUnavailable:
             if deps.clock.monotonic() >= give_up:
@@ -260,6 +278,7 @@ async def _finish(deps: Deps, claim: Claim, run: Run, cache_keys: list[str], pat
             await asyncio.sleep(FINISH_PAUSE_S)
     if not written:
         raise ClaimLost
+    private = [key for key in judged.cache_keys if key.startswith(PRIVATE_KEY_PREFIX)]
     if private:
         await deps.cache.forget(private)
 

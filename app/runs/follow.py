@@ -38,7 +38,7 @@ async def run_events(deps: Deps, key: RunKey, after: str | None) -> AsyncIterato
     Raises NotFound at the first step, and ends quietly when the run is deleted meanwhile.
     """
     await get_run(deps, key)
-    async with deps.notifier.watch(key) as watch:
+    async with deps.notifier.watch(key, steps=True) as watch:
         silent_since = deps.clock.monotonic()
         while True:
             stored = await deps.store.get(key)

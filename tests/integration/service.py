@@ -41,6 +41,7 @@ class Process:
         """End it as a crash would."""
         self.child.kill()
         self.child.wait(STOP_S)
+        self.output.close()
 
     def stop(self) -> int:
         """Ask it to stop, and return its exit status."""

@@ -7,7 +7,7 @@ if not done_before() then
   write_body(body)
   if event ~= '' then
     add_event('step', event)
+    notify_step()
   end
-  notify()
 end
 return 1

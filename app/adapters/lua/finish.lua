@@ -1,4 +1,5 @@
 local token, body, status, cache_keys, keep_request = ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9]
+local last_step = ARGV[10]
 
 if redis.call('EXISTS', RUN) == 1 and done_before() then
   return 1
@@ -11,6 +12,9 @@ enter_status(status)
 redis.call('HSET', RUN, 'lease_us', 0, 'cache_keys', read('cache_keys') .. cache_keys)
 if keep_request == '0' then
   redis.call('DEL', REQUEST)
+end
+if last_step ~= '' then
+  add_event('step', last_step)
 end
 add_event('run', body)
 notify()

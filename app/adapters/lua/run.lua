@@ -69,3 +69,8 @@ end
 local function notify()
   redis.call('PUBLISH', 'assay:changed', HOME .. ID)
 end
+
+-- Most who watch a run wait for its end and are not woken for its steps.
+local function notify_step()
+  redis.call('PUBLISH', 'assay:changed', HOME .. ID .. ' step')
+end

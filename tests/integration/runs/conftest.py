@@ -10,9 +10,7 @@ from tests.integration.service import Service
 
 
 @pytest.fixture(scope="module")
-def running_service(
-    valkey_server: EmbeddedValkey, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Service]:
+def running_service(valkey_server: EmbeddedValkey, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with redis.Redis.from_url(valkey_server.url) as client:
         client.flushall()
     with Service(valkey_server.url, tmp_path_factory.mktemp("service")) as service:

@@ -1,0 +1,104 @@
+"""Redis away: the cache's outage is unseen, the run store's is a 503, and nothing hangs."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from app.adapters.embedded_valkey import EmbeddedValkey, start_valkey
+from tests.integration.runs.test_scores import unique
+from tests.integration.service import Service
+
+HANG_S = 8.0
+
+
+@pytest.fixture
+def own_valkey(tmp_path: Path) -> Iterator[EmbeddedValkey]:
+    server = start_valkey(tmp_path / "valkey")
+    yield server
+    server.stop()
+
+
+def process_id(url: str) -> int:
+    with redis.Redis.from_url(url) as client:
+        return int(client.info("server")["process_id"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_runs_go_on_without_the_cache(
+    valkey_url: str, own_valkey: EmbeddedValkey, tmp_path: Path, how: signal.Signals
+) -> None:
+    with Service(valkey_url, tmp_path, cache_redis_url=own_valkey.url) as service:
+        output = unique()
+        assert service.score(output=output).status_code == 200
+        pid = process_id(own_valkey.url)
+        os.kill(pid, how)
+        try:
+            inline = service.score(output=output)
+            queued = service.run(service.score(output=output, mode="queued").json()["runId"])
+        finally:
+            if how is signal.SIGSTOP:
+                os.kill(pid, signal.SIGCONT)
+        assert (inline.status_code, inline.json()["score"]) == (200, 0.3333)
+        assert (queued["status"], queued["score"]) == ("completed", 0.3333)
+        assert service.judge_calls() == 9
+
+
+def test_without_the_run_store_everything_says_so_and_comes_back(own_valkey: EmbeddedValkey, tmp_path: Path) -> None:
+    with Service(own_valkey.url, tmp_path) as service:
+        run_id = service.score(output=unique()).json()["runId"]
+        pid = process_id(own_valkey.url)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for answer in (
+                service.client.get(f"/v1/runs/{run_id}", timeout=HANG_S),
+                service.score(output=unique()),
+                service.score(output=unique(), mode="queued"),
+                service.client.get("/v1/runs", timeout=HANG_S),
+                service.client.delete(f"/v1/runs/{run_id}", timeout=HANG_S),
+            ):
+                assert (answer.status_code, answer.json()["code"]) == (503, "capacity_reduced")
+                assert int(answer.headers["Retry-After"]) > 0
+            assert service.client.get("/livez").status_code == 200
+            assert service.client.get("/readyz").status_code == 503
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        service.wait_until_ready()
+        assert service.score(output=unique()).status_code == 200
+        accepted = service.score(output=unique(), mode="queued")
+        assert service.run(accepted.json()["runId"], wait=30)["status"] == "completed"
+
+
+def test_an_inline_run_whose_process_was_killed_is_taken_over_by_its_repeat(valkey_url: str, tmp_path: Path) -> None:
+    with Service(valkey_url, tmp_path, workers=0, run_lease_s="1") as service:
+        service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True})
+        body = {"output": unique(), "runId": "killed-inline-run"}
+        with pytest.raises(Exception, match=r"disconnected|reset|closed"):
+            _score_and_kill(service, body)
+        service.api = service.start_api()
+        service.wait_until_ready()
+        run = service.score(**body).json()
+        assert (run["status"], run["score"], run["attempts"]) == ("completed", 0.3333, 2)
+        names = [call["body"]["response_format"]["json_schema"]["name"] for call in service.stub.calls()["requests"]]
+        assert names.count("bias_preprocess") == 1
+
+
+def _score_and_kill(service: Service, body: dict[str, str]) -> None:
+    """POST a run and kill the API when the run's second step is under way."""
+
+    def kill() -> None:
+        while service.judge_calls() < 2:
+            time.sleep(0.02)
+        service.api.kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        service.score(**body)
+    finally:
+        killer.join()
