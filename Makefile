@@ -32,10 +32,10 @@ imports: dev ## Imports point one way
 	$(BIN)/lint-imports --no-cache
 
 openapi: dev ## Write openapi/openapi.json from the code
-	$(BIN)/python -m scripts.openapi
+	$(BIN)/python -m app.api.openapi > openapi/openapi.json
 
 openapi-check: dev ## Fail when openapi/openapi.json is not what the code says
-	$(BIN)/python -m scripts.openapi --check
+	$(BIN)/python -m app.api.openapi | diff -u openapi/openapi.json -
 
 unit: dev ## Unit tests, with 100 % branch coverage of domain, judge and scorers
 	$(PYTEST) tests/unit --disable-socket --allow-unix-socket --cov --cov-report=term $(T)

@@ -67,8 +67,8 @@ def show_ready(url: str, places: Sequence[Place], choice: JudgeChoice, ollama: s
 def curl_line(url: str) -> str:
     """Return a command that scores a text, ready to paste into a shell."""
     return (
-        f"curl -sS {url}/v1/scorers/bias/runs -H 'Content-Type: application/json' -d {shlex.quote(EXAMPLE)} "
-        "| python3 -m json.tool"
+        f"curl -sS '{url}/v1/scorers/bias/runs?include=steps' -H 'Content-Type: application/json' "
+        f"-d {shlex.quote(EXAMPLE)} | python3 -m json.tool"
     )
 
 

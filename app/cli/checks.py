@@ -131,7 +131,7 @@ async def judge(settings: Settings, environ: Mapping[str, str]) -> list[Finding]
             return [Finding(Level.FAIL, "judge", "none; set ASSAY_JUDGE_MODEL to provider/name, or ASSAY_MODELS_FILE")]
         if choice.local:
             kind = "the demonstration judge" if choice.demonstration else "a local judge"
-            return [Finding(Level.OK, "judge", f"`assay up` will start {kind}, {choice.model_id}")]
+            return [Finding(Level.OK, "judge", f"`assay up` brings {kind}, {choice.model_id}")]
         chosen = settings.model_copy(update={"judge_model": choice.model_id})
         models = load_models(chosen, SystemClock(), PrometheusTelemetry(CollectorRegistry(), scorers=()))
     except SettingsError as error:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.cli.console import USAGE_EXIT
+
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 STEADY_S = 60.0
@@ -48,14 +50,22 @@ class Child:
         """The process, or None between two starts."""
         return self._process.pid if self._process and self._process.returncode is None else None
 
+    @property
+    def mistaken(self) -> bool:
+        """Whether it ended because a setting is wrong."""
+        return self.last_exit == USAGE_EXIT
+
     async def keep_running(self) -> None:
-        """Run the command until `stop`; a new start after half a second, then twice as long each time, 30 s at most."""
+        """Run the command until `stop`; a new start after half a second, then twice as long each time, 30 s at most.
+
+        Returns early when the command says that its settings are wrong, which no new start can help.
+        """
         loop = asyncio.get_running_loop()
         delay = FIRST_DELAY_S
         while not self._stop.is_set():
             started = loop.time()
             ending = await self._run_once()
-            if self._stop.is_set():
+            if self._stop.is_set() or self.mistaken:
                 return
             self.deaths += 1
             if loop.time() - started > STEADY_S:

@@ -54,15 +54,19 @@ class Supervisor:
                 while not self._signals.first.is_set():
                     if await is_ready():
                         return True
-                    self._look_for_failure()
+                    self._look_for_mistakes()
+                    self._look_for_deaths()
                     await asyncio.sleep(READY_POLL_S)
         except TimeoutError:
             raise StartFailed(f"Assay was not ready within {READY_TIMEOUT_S:g} s; the logs may say why") from None
         return False
 
     async def run_until_stopped(self) -> None:
-        """Wait for a stop signal."""
-        await self._signals.first.wait()
+        """Wait for a stop signal; raises StartFailed when a process says, at a later start, that a setting is wrong."""
+        stop = asyncio.create_task(self._signals.first.wait())
+        await asyncio.wait({stop, *self._keepers}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        self._look_for_mistakes()
 
     async def end(self) -> None:
         """End the groups in order; a second signal ends all at once."""
@@ -80,10 +84,13 @@ class Supervisor:
         for group in self._ending_order:
             await asyncio.gather(*(child.stop() for child in group))
 
-    def _look_for_failure(self) -> None:
+    def _look_for_mistakes(self) -> None:
         for child in self._children:
-            name = child.command.name
-            if child.last_exit == USAGE_EXIT:
-                raise StartFailed(f"{name} does not start with these settings:", child.last_words(), USAGE_EXIT)
+            if child.mistaken:
+                message = f"{child.command.name} does not start with these settings:"
+                raise StartFailed(message, child.last_words(), USAGE_EXIT)
+
+    def _look_for_deaths(self) -> None:
+        for child in self._children:
             if child.deaths >= DEATHS_BEFORE_GIVING_UP:
-                raise StartFailed(f"{name} does not start; its last words:", child.last_words())
+                raise StartFailed(f"{child.command.name} does not start; its last words:", child.last_words())
