@@ -64,6 +64,14 @@ async def test_a_lease_that_is_renewed_is_left_alone(ours: Bookkeeping, client: 
 
 
 @pytest.mark.anyio
+async def test_a_beat_does_not_bring_a_deleted_job_back(ours: Bookkeeping, client: redis.Redis) -> None:
+    taken = await take_one(ours)
+    client.delete(JOB)
+    await ours.beat(IDENTITY, [taken])
+    assert not client.exists(JOB)
+
+
+@pytest.mark.anyio
 async def test_the_job_of_a_dead_worker_waits_in_front_and_has_one_try_less(
     ours: Bookkeeping, theirs: Bookkeeping, queue: RqRunQueue, client: redis.Redis
 ) -> None:

@@ -48,6 +48,15 @@ async def test_a_run_that_waits_keeps_its_one_place(queue: RqRunQueue, client: r
 
 
 @pytest.mark.anyio
+async def test_a_job_that_fell_out_of_line_is_put_back(queue: RqRunQueue, client: redis.Redis) -> None:
+    await queue.enqueue(key("1"), Priority.NORMAL, 60)
+    # A worker of another kind may take an id and die before it notes so.
+    client.delete("rq:queue:assay-normal")
+    await queue.enqueue(key("1"), Priority.NORMAL, 60)
+    assert client.lrange("rq:queue:assay-normal", 0, -1) == [job_id(key("1")).encode()]
+
+
+@pytest.mark.anyio
 async def test_tenants_do_not_share_a_job(queue: RqRunQueue) -> None:
     for tenant in ("default", "another", "Default", "a"):
         await queue.enqueue(RunKey(tenant, "run-00000001"), Priority.NORMAL, 60)

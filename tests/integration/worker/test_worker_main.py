@@ -1,0 +1,76 @@
+"""`python -m worker` as an operator sees it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.integration.service import free_port
+
+ROOT = Path(__file__).resolve().parents[3]
+START_S = 30.0
+SECRET = "not-for-anyone"
+
+
+def start(folder: Path, **settings: str) -> "subprocess.Popen[str]":
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    ours = {f"ASSAY_{name.upper()}": value for name, value in settings.items()}
+    return subprocess.Popen(
+        [sys.executable, "-m", "worker"],
+        cwd=folder,
+        env=kept | {"PYTHONPATH": str(ROOT), "ASSAY_DATA_DIR": str(folder / "data")} | ours,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("worker_concurrency", SECRET),
+        ("worker_grace_s", "-1"),
+        ("worker_metrics_port", "70000"),
+        ("redis_url", f"http://{SECRET}@127.0.0.1/"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, name: str, value: str) -> None:
+    process = start(tmp_path, **{name: value})
+    said, complained = process.communicate(timeout=START_S)
+    assert process.returncode == 2
+    assert said == ""
+    (line,) = complained.splitlines()
+    assert line.startswith(f"ASSAY_{name.upper()}: ")
+    assert SECRET not in line
+
+
+def test_an_absent_redis_stops_the_start_with_a_line_without_its_password(tmp_path: Path) -> None:
+    url = f"redis://user:{SECRET}@127.0.0.1:{free_port()}/0"
+    process = start(tmp_path, redis_url=url, worker_metrics_port="0")
+    said, complained = process.communicate(timeout=START_S)
+    assert process.returncode == 1
+    assert "ASSAY_REDIS_URL" in complained.splitlines()[-1]
+    assert SECRET not in said + complained
+
+
+def test_a_worker_shows_itself_and_its_metrics_and_stops_when_told(
+    tmp_path: Path, valkey_url: str, client: redis.Redis
+) -> None:
+    port = free_port()
+    process = start(tmp_path, redis_url=valkey_url, worker_metrics_port=str(port))
+    give_up = time.monotonic() + START_S
+    while not client.scard("rq:workers") and time.monotonic() < give_up:
+        time.sleep(0.05)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        assert b"assay_" in answer.read()
+    process.send_signal(signal.SIGTERM)
+    _, logged = process.communicate(timeout=START_S)
+    assert process.returncode == 0
+    assert "worker_stopped" in logged
+    assert client.scard("rq:workers") == 0
