@@ -25,17 +25,10 @@ class Model(BaseModel):
 MAX_TEXT = 1_000_000
 
 
-def refuse_unstorable(text: str) -> str:
-    """Return text unchanged, or refuse NUL and lone surrogates, which no client could have meant."""
+def refuse_nul(text: str) -> str:
+    """Return text unchanged, or refuse NUL, which no client could have meant; pydantic refuses lone surrogates."""
     if "\x00" in text:
         raise PydanticCustomError("nul_character", "Remove the NUL character from this text")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise PydanticCustomError(
-                "lone_surrogate", "This text holds half of a surrogate pair; send whole characters"
-            ) from None
     return text
 
 
@@ -46,6 +39,6 @@ def refuse_blank(text: str) -> str:
     return text
 
 
-Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(refuse_unstorable)]
-ShortText = Annotated[str, StringConstraints(max_length=512), AfterValidator(refuse_unstorable)]
+Text = Annotated[str, StringConstraints(max_length=MAX_TEXT), AfterValidator(refuse_nul)]
+ShortText = Annotated[str, StringConstraints(max_length=512), AfterValidator(refuse_nul)]
 NonBlankText = Annotated[Text, AfterValidator(refuse_blank)]

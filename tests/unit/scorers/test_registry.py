@@ -1,0 +1,67 @@
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import app.scorers
+from app.domain.request import Options, Strategy
+from app.judge.scorer import Scorer
+from app.scorers import load_scorers
+
+SCORERS = load_scorers()
+
+
+def test_every_module_is_found_under_its_name() -> None:
+    modules = {path.stem for path in Path(app.scorers.__file__).parent.glob("*.py")} - {"__init__"}
+    assert set(SCORERS) == modules
+    assert all(scorer.id == scorer_id for scorer_id, scorer in SCORERS.items())
+
+
+@pytest.fixture
+def more_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(app.scorers, "__path__", [*app.scorers.__path__, str(tmp_path)])
+    for name in ("twin", "shared_words"):
+        monkeypatch.delitem(sys.modules, f"app.scorers.{name}", raising=False)
+    return tmp_path
+
+
+def test_two_scorers_of_one_id_are_an_error(more_modules: Path) -> None:
+    (more_modules / "twin.py").write_text("from app.scorers.bias import SCORER")
+    with pytest.raises(ValueError, match="bias"):
+        load_scorers()
+
+
+def test_a_module_without_a_scorer_is_no_scorer(more_modules: Path) -> None:
+    (more_modules / "shared_words.py").write_text("WORDS = ()")
+    assert load_scorers().keys() == SCORERS.keys()
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
+def test_scorers_are_complete(scorer: Scorer) -> None:
+    assert scorer.version
+    assert len(scorer.description) > 40
+    assert scorer.needs
+    assert issubclass(scorer.options, Options)
+    assert set(scorer.assessments) == set(Strategy)
+    assert (
+        (scorer.selection is None) == (scorer.selected is None) == ("preprocessStepResult" not in scorer.step_schemas)
+    )
+    for schema in scorer.step_schemas.values():
+        Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
+def test_bands_cover_the_range_in_order(scorer: Scorer) -> None:
+    bounds = [bound for band in scorer.bands for bound in (band.low, band.high)]
+    assert bounds == sorted(bounds)
+    assert (bounds[0], bounds[-1]) == (0.0, 1.0)
+    for band in scorer.bands:
+        assert scorer.interpret(band.low) == scorer.interpret(band.high) == band.name
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
+def test_a_number_between_two_bands_belongs_to_the_upper(scorer: Scorer) -> None:
+    for lower, upper in zip(scorer.bands, scorer.bands[1:], strict=False):
+        assert scorer.interpret(lower.high + 0.0001) == upper.name
+        assert scorer.interpret(upper.low - 0.0001) == upper.name

@@ -1,0 +1,8 @@
+"""Verdicts for tests of formulas."""
+
+from app.judge.scorer import Verdict
+from app.judge.segment import Segment
+
+
+def verdict(reason: str | None = "Why.", **labels: str) -> Verdict:
+    return Verdict(Segment(4, 9, "Words"), labels, reason)
