@@ -112,8 +112,6 @@ def _locked(lock: int) -> bool:
 
 def _start(binary: Path, home: Path, lock: int) -> EmbeddedValkey:
     path, temporary = _place_socket(home)
-    # The lock is ours, so a socket that is still there belongs to a server that was killed.
-    path.unlink(missing_ok=True)
     log = home / "log"
     guard = _launch(_command(binary, home, path), lock, temporary, log)
     try:

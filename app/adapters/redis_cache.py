@@ -36,6 +36,7 @@ RENEW_S = 1.0
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 0.25
 FORGET_BATCH = 500
+LOCK_KEEPER = "answer-lock-keeper"
 
 Ask = Callable[[], Awaitable[bytes]]
 
@@ -154,7 +155,7 @@ class RedisAnswerCache:
         if turn is _Turn.ALONE:
             yield
             return
-        keeping = asyncio.create_task(self._keep_lock(key, token))
+        keeping = asyncio.create_task(self._keep_lock(key, token), name=LOCK_KEEPER)
         try:
             yield
         finally:

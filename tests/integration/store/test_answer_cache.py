@@ -312,6 +312,7 @@ async def test_cancelling_at_any_moment_leaves_no_lock_and_no_waiter_behind(make
             results = await asyncio.gather(*tasks, return_exceptions=True)
         assert [result.value for result in results[1:]] == [b"answer"] * 2
     assert await client.keys("assay:answer-lock:*") == []
+    assert [task for task in asyncio.all_tasks() if task.get_name() == redis_cache.LOCK_KEEPER] == []
 
 
 async def test_reads_of_one_moment_are_one_command(cache: RedisAnswerCache, client: Redis):
@@ -383,7 +384,10 @@ async def test_a_frozen_redis_costs_one_wait_and_is_used_again_when_it_is_back(
             assert (await cache.answer(f"step-{step}", CacheMode.USE, Judge())).source is Source.LLM
         assert len(sent) == 1
         clock.seconds += redis_cache.AWAY_S
-        answers = [cache.answer(f"again-{step}", CacheMode.USE, Judge()) for step in range(20)]
+        answers = []
+        for step in range(20):
+            answers.append(asyncio.create_task(cache.answer(f"again-{step}", CacheMode.USE, Judge())))
+            await settle()
         assert {answer.source for answer in await asyncio.gather(*answers)} == {Source.LLM}
         assert len(sent) == 2
     finally:

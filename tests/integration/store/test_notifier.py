@@ -36,7 +36,7 @@ async def notifier(valkey_url: str) -> AsyncIterator[RedisNotifier]:
 async def test_every_change_of_a_run_wakes_its_watch(notifier: RedisNotifier, store: RedisRunStore, new_run):
     new = new_run()
     await store.create(new)
-    async with notifier.watch(new.key) as watch:
+    async with notifier.watch(new.key, steps=True) as watch:
 
         async def woken_by(change):
             result = await change
@@ -52,6 +52,19 @@ async def test_every_change_of_a_run_wakes_its_watch(notifier: RedisNotifier, st
         await woken_by(store.requeue(new.key, new.run))
         await woken_by(store.cancel(new.key, datetime.now(UTC)))
         await woken_by(store.delete(new.key))
+
+
+async def test_steps_wake_only_those_who_watch_steps(notifier: RedisNotifier, store: RedisRunStore, new_run):
+    new = new_run()
+    _, claim = await store.create(new, claim_lease_s=60)
+    async with notifier.watch(new.key) as status, notifier.watch(new.key, steps=True) as steps:
+        await store.checkpoint(claim, claim.run, "preprocess")
+        assert await steps.changed(WAKE_S)
+        assert not await status.changed(0)
+        await store.checkpoint(claim, claim.run, None)
+        await store.finish(claim, ended(claim.run), cache_keys=[], keep_request=True)
+        assert await steps.changed(WAKE_S)
+        assert await status.changed(WAKE_S)
 
 
 async def test_only_those_who_watch_that_run_of_that_tenant_wake(
@@ -105,6 +118,17 @@ async def test_any_number_of_watches_shares_one_connection(notifier: RedisNotifi
         assert await pubsub_clients() == before == 1
         woken.set()
     assert not notifier._watches
+
+
+async def test_a_lost_connection_is_made_again_and_wakes_all_watchers(
+    notifier: RedisNotifier, client: Redis, store: RedisRunStore, new_run
+):
+    new = new_run()
+    async with notifier.watch(new.key) as watch:
+        await client.client_kill_filter(_type="pubsub")
+        assert await watch.changed(WAKE_S)
+        await store.create(new)
+        assert await watch.changed(WAKE_S)
 
 
 async def test_after_a_restart_watchers_wake_and_changes_are_heard_again(tmp_path: Path, new_run):

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from app.adapters.redis_runs import RedisRunStore
 from app.domain.run import Run, RunStatus
-from app.ports import Claim, ListQuery, NewRun, RunKey
+from app.ports import Claim, ListQuery, NewRun, RunKey, StepEnd
 from tests.integration.store.making import RUN_TTL_S, TEXT, ended, everything
 
 pytestmark = pytest.mark.anyio
@@ -248,6 +248,16 @@ async def test_events_tell_each_step_and_then_the_run(store: RedisRunStore, new_
     assert Run.model_validate_json(events[2].data) == end
     assert await store.events(claim.key, events[0].id) == events[1:]
     assert await store.events(claim.key, events[2].id) == []
+
+
+async def test_a_step_written_with_the_end_is_told_before_it(store: RedisRunStore, new_run: NewRuns):
+    claim = await claimed(store, new_run())
+    end = ended(claim.run)
+    last = StepEnd("generateReason", claim.run)
+    await store.finish(claim, end, cache_keys=[], keep_request=True, last_step=last)
+    step, run = await store.events(claim.key, None)
+    assert json.loads(step.data) == {"step": "generateReason", "run": claim.run.model_dump(mode="json")}
+    assert Run.model_validate_json(run.data) == end
 
 
 @pytest.mark.parametrize("after", ["", "nonsense", "-", "+", "1", "0-0) COUNT 1", "99999999999999999999-0", "é"])
