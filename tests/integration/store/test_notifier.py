@@ -35,7 +35,6 @@ async def notifier(valkey_url: str) -> AsyncIterator[RedisNotifier]:
 
 async def test_every_change_of_a_run_wakes_its_watch(notifier: RedisNotifier, store: RedisRunStore, new_run):
     new = new_run()
-    await store.create(new)
     async with notifier.watch(new.key, steps=True) as watch:
 
         async def woken_by(change):
@@ -44,6 +43,7 @@ async def test_every_change_of_a_run_wakes_its_watch(notifier: RedisNotifier, st
             assert await watch.changed(WAKE_S)
             return result
 
+        await woken_by(store.create(new))
         claim = await woken_by(store.claim(new.key, 60))
         await woken_by(store.checkpoint(claim, claim.run, "preprocess"))
         await woken_by(store.release(claim))
@@ -56,8 +56,10 @@ async def test_every_change_of_a_run_wakes_its_watch(notifier: RedisNotifier, st
 
 async def test_steps_wake_only_those_who_watch_steps(notifier: RedisNotifier, store: RedisRunStore, new_run):
     new = new_run()
-    _, claim = await store.create(new, claim_lease_s=60)
     async with notifier.watch(new.key) as status, notifier.watch(new.key, steps=True) as steps:
+        _, claim = await store.create(new, claim_lease_s=60)
+        assert await status.changed(WAKE_S)
+        assert await steps.changed(WAKE_S)
         await store.checkpoint(claim, claim.run, "preprocess")
         assert await steps.changed(WAKE_S)
         assert not await status.changed(0)
