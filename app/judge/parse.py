@@ -23,7 +23,7 @@ _MARK = re.compile(
 )
 _CLOSED = re.compile(rf"</(?:{_REASONING})>|\[/THINK\]", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\{\s*(?:[\"'“}]|[^\W\d]\w*\s*:|//|/\*|#)|\[\s*\{")
-_FENCED = re.compile(r"```[\w-]*\s*(.*?)\s*(?:```)?", re.DOTALL)
+_FENCE = re.compile(r"```[\w-]*")
 _NOTHING = re.compile(r"(?:[\s`,;]|json|<[|｜]?/?\w{1,24}[|｜]?>)*", re.IGNORECASE)
 _FINAL = re.compile(r"final|correct|revis|on reflection|définiti|definitiv|endgültig|最终|最終|최종", re.IGNORECASE)
 _IN_SIGHT = 160
@@ -56,9 +56,8 @@ def answer_in(completion: Completion, key: str) -> Any:
 
 def _whole(text: str, key: str) -> Any:
     """Return the answer of a reply that is nothing but a document, perhaps fenced or quoted as a string; else None."""
-    fenced = _FENCED.fullmatch(text)
     try:
-        document = loads(fenced.group(1) if fenced else text)
+        document = loads(_unfenced(text))
         if isinstance(document, str):
             document = loads(document)
     except Contradiction:
@@ -69,6 +68,11 @@ def _whole(text: str, key: str) -> Any:
     if answer is None and isinstance(document, list) and document and all(isinstance(item, dict) for item in document):
         return document
     return answer
+
+
+def _unfenced(text: str) -> str:
+    fence = _FENCE.match(text)
+    return text[fence.end() :].removesuffix("```") if fence else text
 
 
 def _unwrapped(document: Any, key: str) -> Any:

@@ -143,6 +143,7 @@ UNREADABLE = {
     "a broken last word": f'{GOOD}\nNo: {{"verdicts": [oops oops]}}',
     "wrapped twice, two answers": f'{{"a": {GOOD}, "b": {OTHER}}}',
     "nested too deeply": 'So: {"verdicts": ' + '{"a": ' * 40 + "1" + "}" * 41,
+    "a fence and spaces": "```a" + " " * 1_000_000 + "b",
     "braces": "{" * 1_000_000,
     "braces and brackets": "[{" * 500_000,
     "nested keys": '{"a":' * 200_000,
