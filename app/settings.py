@@ -20,8 +20,12 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address the API listens on")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8000, description="Port the API listens on")
-    data_dir: Path = Field(Path("data"), description="Where the embedded Valkey keeps its append-only file")
-    log_level: Annotated[str, StringConstraints(pattern="^(debug|info|warning|error)$")] = "info"
+    data_dir: Path = Field(
+        Path("data"), description="Where the embedded Valkey keeps its file, and `assay up` its logs"
+    )
+    log_level: Annotated[str, StringConstraints(pattern="^(debug|info|warning|error)$")] = Field(
+        "info", description="`debug`, `info`, `warning` or `error`"
+    )
 
     redis_url: SecretStr | None = Field(
         None, description="Runs and queue: redis://, rediss:// or unix://; default: embedded"
@@ -40,7 +44,9 @@ class Settings(BaseSettings):
         None, description="Tokens one reply may take; default: what is known of the model"
     )
     judge_timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(60.0, description="One judge call, answer included")
-    judge_connect_timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
+    judge_connect_timeout_s: Annotated[float, Field(gt=0, le=60)] = Field(
+        5.0, description="Connecting to a judge's server"
+    )
     judge_max_retries: Annotated[int, Field(ge=0, le=10)] = Field(2, description="Retries of a failed judge call")
     judge_max_in_flight: Annotated[int, Field(ge=1, le=10_000)] = Field(
         256, description="Calls at once per process and judge"

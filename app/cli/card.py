@@ -58,7 +58,7 @@ def _headline(run: dict[str, Any]) -> Text:
 
 
 def _marked(text: str, verdicts: list[dict[str, Any]]) -> Text:
-    marked = Text(_visible(text))
+    marked = Text(_visible(text.rstrip()))
     for verdict in verdicts:
         span = verdict.get("span")
         if span:
