@@ -9,11 +9,12 @@ from pydantic import SecretStr
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialWithJitterBackoff
+from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from app.adapters.command_batches import CommandBatches
 from app.domain.errors import StoreUnavailable
 from app.settings import SettingsError
 
@@ -26,6 +27,8 @@ PATIENCE_S = 4.0
 class PatientRedis(Redis):
     """A client whose every command, connecting and retries included, ends within `operation_s`.
 
+    Commands of one tick of the event loop go out together (see CommandBatches).
+
     Its sockets have no timeout of their own: to bound a write redis-py uses `asyncio.wait_for`, which in Python 3.11
     swallows a cancellation that arrives just as the write is done. A pub/sub connection is its user's to bound.
     """
@@ -34,12 +37,15 @@ class PatientRedis(Redis):
         super().__init__(connection_pool=pool)
         self.auto_close_connection_pool = True
         self._operation_s = operation_s
+        # A server that was restarted is worth a second try; one that is silent is not. Our scripts bear repetition.
+        retry = Retry(ExponentialWithJitterBackoff(cap=0.2, base=0.02), 2, supported_errors=(RedisConnectionError,))
+        self._batches = CommandBatches(pool, self.parse_response, retry, operation_s)
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         """Send a command and return its answer; raises RedisError, also when the time is over."""
         try:
             async with asyncio.timeout(self._operation_s):
-                return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+                return await self._batches.execute(args, options)
         except TimeoutError:
             raise RedisTimeoutError("Redis does not answer in time") from None
 
@@ -63,8 +69,7 @@ def connect(
         "timeout": operation_s,
         "socket_connect_timeout": CONNECT_S,
         "socket_timeout": None,
-        # A server that was restarted is worth a second try; one that is silent is not. Our scripts bear repetition.
-        "retry": Retry(ExponentialWithJitterBackoff(cap=0.2, base=0.02), 2, supported_errors=(RedisConnectionError,)),
+        "retry": Retry(NoBackoff(), 0),
         "decode_responses": False,
         # RESP3 costs a handshake and brings nothing here.
         "protocol": 2,
