@@ -333,15 +333,15 @@ class QueueDepth(NamedTuple):
 class RunQueue(Protocol):
     """Carries run ids to workers; the run itself stays in the store."""
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, even_if_full: bool = False) -> None:
-        """Put a run in line; raises StoreUnavailable when the queue is away, CapacityReduced when it is full.
-
-        With even_if_full, for a run that was accepted before, there is always room.
-        """
+    async def check_room(self) -> None:
+        """Raise CapacityReduced when the queue is full; asked before a run is accepted."""
         ...
 
-    async def check_room(self) -> None:
-        """Raise CapacityReduced when enqueue would."""
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
+        """Put an accepted run in line, for which there is always room; raises StoreUnavailable.
+
+        A run that waits already keeps its place.
+        """
         ...
 
     async def remove(self, key: RunKey) -> None:

@@ -34,7 +34,6 @@ MAX_RETRIES = 2
 FAILURE_TTL_S = 86_400
 # How long a job waits for a worker beyond its own time, so that a late worker can still tell the run's end.
 WAIT_TTL_S = 86_400
-NO_LIMIT = 2**53
 
 
 def job_id(key: RunKey) -> str:
@@ -53,28 +52,22 @@ class RqRunQueue:
         self._depth = script(self._client, "rq", "rq_depth")
         self._workers = script(self._client, "rq", "rq_workers")
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, even_if_full: bool = False) -> None:
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
         """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
 
-        `timeout_s` bounds one execution. Raises CapacityReduced when the queue is full, unless the run was accepted
-        before (`even_if_full`), and StoreUnavailable when Redis is away.
+        `timeout_s` bounds one execution. Raises StoreUnavailable when Redis is away.
         """
-        limit = NO_LIMIT if even_if_full else self._limit
         job = self._job(key, QUEUES[priority], math.ceil(timeout_s))
         fields = [part for item in job.to_dict().items() for part in item]
         names = list(QUEUES.values())
         async with store_answers():
-            outcome = await self._enqueue(
-                args=[RQ_KEY_PREFIX, job.id, job.origin, limit, job.ttl or 0, len(names), *names, *fields]
-            )
-        if outcome == b"full":
-            raise _full()
+            await self._enqueue(args=[RQ_KEY_PREFIX, job.id, job.origin, job.ttl or 0, len(names), *names, *fields])
 
     async def check_room(self) -> None:
-        """Raise CapacityReduced when enqueue would."""
+        """Raise CapacityReduced when the queue holds as many jobs as it may."""
         depth = await self.depth()
         if sum(depth.by_priority.values()) >= self._limit:
-            raise _full()
+            raise CapacityReduced("The queue is full; try again later")
 
     async def remove(self, key: RunKey) -> None:
         """Take a run out of line and delete every trace of its job, running or ended."""
@@ -115,10 +108,6 @@ class RqRunQueue:
         job = Job.create(JOB_FUNCTION, connection=cast(redis.Redis, self._client), **options)
         job.enqueued_at = now()
         return job
-
-
-def _full() -> CapacityReduced:
-    return CapacityReduced("The queue is full; try again later")
 
 
 def _age_s(since: bytes) -> float:

@@ -37,7 +37,7 @@ async def retry_run(deps: Deps, key: RunKey) -> StoredRun:
     if not await deps.store.requeue(key, run):
         raise RunConflict("The run changed meanwhile; look at it and try again")
     await deps.queue.remove(key)
-    await enqueue(deps, key, run, request.priority, even_if_full=True)
+    await enqueue(deps, key, run, request.priority)
     return await get_run(deps, key)
 
 

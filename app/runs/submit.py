@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from typing import NamedTuple
 
-from app.domain.errors import CapacityReduced, IdempotencyConflict, StoreUnavailable
+from app.domain.errors import IdempotencyConflict, StoreUnavailable
 from app.domain.request import MultiScoreRequest, Priority, ScoreRequest, StorePolicy
 from app.domain.run import Run, RunStatus
 from app.ports import Claim, NewRun, RunKey, StoredRun
@@ -127,7 +127,7 @@ async def _submit(
         await _enqueue_new(deps, new)
     elif created.stored.status is RunStatus.QUEUED:
         # The first request may have died before its run reached the queue; enqueueing twice is harmless.
-        await enqueue(deps, new.key, new.run, body.priority, even_if_full=True)
+        await enqueue(deps, new.key, new.run, body.priority)
     if created.stored.status.ended or (queued and wait_s is None):
         return submitted(run_id, created.stored, replayed=not created.new)
     return await _join(deps, new, _inline_wait(deps, wait_s), take_over=not queued, replayed=not created.new)
@@ -157,7 +157,7 @@ async def _hand_over(deps: Deps, claim: Claim, executing: asyncio.Task[Run]) -> 
     executing.cancel()
     await asyncio.wait({executing})
     if executing.cancelled():
-        await enqueue(deps, claim.key, claim.run, claim.request.priority, even_if_full=True)
+        await enqueue(deps, claim.key, claim.run, claim.request.priority)
 
 
 async def _join(deps: Deps, new: NewRun, wait_s: float, *, take_over: bool, replayed: bool) -> Submitted:
@@ -176,19 +176,19 @@ async def _join(deps: Deps, new: NewRun, wait_s: float, *, take_over: bool, repl
 async def _enqueue_new(deps: Deps, new: NewRun) -> None:
     try:
         await enqueue(deps, new.key, new.run, new.request.priority)
-    except (CapacityReduced, StoreUnavailable):
+    except StoreUnavailable:
         # What the caller is told was not accepted must not be found later.
         with contextlib.suppress(StoreUnavailable):
             await deps.store.delete(new.key)
         raise
 
 
-async def enqueue(deps: Deps, key: RunKey, run: Run, priority: Priority, *, even_if_full: bool = False) -> None:
+async def enqueue(deps: Deps, key: RunKey, run: Run, priority: Priority) -> None:
     """Put a stored run in line; its job may take a little longer than the run, which ends itself at its deadline."""
     left = deps.policy.run_timeout_ms / 1000
     if run.deadline_at is not None:
         left = max((run.deadline_at - deps.clock.now()).total_seconds(), 0.0)
-    await deps.queue.enqueue(key, priority, left + JOB_MARGIN_S, even_if_full=even_if_full)
+    await deps.queue.enqueue(key, priority, left + JOB_MARGIN_S)
 
 
 def submitted(run_id: str, stored: StoredRun, *, replayed: bool) -> Submitted:
