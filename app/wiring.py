@@ -90,7 +90,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
         stack.push_async_callback(runs_client.aclose)
         cache_client = runs_client
         if settings.cache_redis_url is not None:
-            cache_client = connect(settings.cache_redis_url.get_secret_value())
+            cache_client = connect(settings.cache_redis_url, variable="ASSAY_CACHE_REDIS_URL")
             stack.push_async_callback(cache_client.aclose)
         notifier = RedisNotifier(connect(url))
         await notifier.start()

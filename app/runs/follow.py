@@ -6,17 +6,18 @@ from app.domain.errors import NotFound
 from app.domain.run import RunEvent
 from app.ports import ListQuery, Page, RunKey, StoredRun
 from app.runs.deps import Deps
+from app.runs.overdue import end_if_overdue
 
 RECHECK_S = 5.0
 PING_S = 15.0
 
 
 async def get_run(deps: Deps, key: RunKey) -> StoredRun:
-    """Return the run as it stands; raises NotFound."""
+    """Return the run as it stands; raises NotFound. A run that nobody ended at its deadline is ended here."""
     stored = await deps.store.get(key)
     if stored is None:
         raise NotFound("There is no run with this id, or it is no longer kept")
-    return stored
+    return await end_if_overdue(deps, key, stored)
 
 
 async def wait_for_run(deps: Deps, key: RunKey, wait_s: float) -> StoredRun:

@@ -102,3 +102,22 @@ def _score_and_kill(service: Service, body: dict[str, str]) -> None:
         service.score(**body)
     finally:
         killer.join()
+
+
+def test_a_run_that_no_worker_takes_ends_at_its_deadline(valkey_url: str, tmp_path: Path) -> None:
+    with Service(valkey_url, tmp_path, workers=0) as service:
+        run_id = service.score(output=unique(), mode="queued", timeoutMs=1).json()["runId"]
+        run = service.run(run_id, wait=30)
+        assert (run["status"], run["error"]["code"], run["score"]) == ("expired", "run_expired", None)
+        assert service.judge_calls() == 0
+
+
+def test_a_full_queue_accepts_nothing(valkey_url: str, tmp_path: Path) -> None:
+    with Service(valkey_url, tmp_path, workers=0, queue_limit="1") as service:
+        assert service.score(output=unique(), mode="queued").status_code == 202
+        refused = service.score(output=unique(), mode="queued", runId="refused-run", headers={"Idempotency-Key": "k"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "capacity_reduced")
+        assert int(refused.headers["Retry-After"]) > 0
+        assert service.client.get("/v1/runs/refused-run").status_code == 404
+        assert len(service.client.get("/v1/runs").json()["items"]) == 1
+        assert service.score(output=unique()).status_code == 200
