@@ -14,6 +14,8 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
+from app.api.plain_http import PlainHttpProtocol
+
 GC_THRESHOLD: Final = 50_000
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
@@ -25,7 +27,7 @@ def server_config(app: ASGIApp, *, host: str, port: int, grace_s: float) -> uvic
         host=host,
         port=port,
         loop="uvloop",
-        http="httptools",
+        http=PlainHttpProtocol,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -1,13 +1,12 @@
 """One exchange with the judge: a prompt, its reply, and re-asks until every item is answered or patience ends."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, Protocol
 
 from app.domain.errors import ContextOverflow, EmptyReply, JudgeError, TruncatedReply, UnreadableReply, WrongReply
 from app.judge.parse import answer_in
-from app.judge.task import Answer, Numbers, Task
+from app.judge.task import Answer, Numbers, Task, reply_form
 from app.judge.tokens import fixed_token_bound, token_bound
 from app.ports import ChatModel, Completion, Prompt
 
@@ -40,8 +39,8 @@ class Line(Protocol):
 
 def free_tokens(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers) -> int:
     """Return how many tokens of the model's context instructions, schema and user message leave for the rest."""
-    schema = fixed_token_bound(json.dumps(task.schema(numbers)))
-    return model.context_tokens - fixed_token_bound(task.system) - schema - token_bound(user) - _MARGIN
+    form = reply_form(task, numbers)
+    return model.context_tokens - fixed_token_bound(task.system) - form.tokens - token_bound(user) - _MARGIN
 
 
 def prompt_for(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers) -> Prompt:
@@ -51,7 +50,7 @@ def prompt_for(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers
     if free < needed:
         raise ContextOverflow("The text does not fit the judge model's context; use a model with a larger context")
     roomy = min(_ROOMY_REPLY, model.context_tokens // 8, free, model.max_output_tokens)
-    return Prompt(task.system, user, task.schema(numbers), task.name, max(needed, roomy))
+    return Prompt(task.system, user, reply_form(task, numbers).schema, task.name, max(needed, roomy))
 
 
 class Exchange(Generic[Answer]):

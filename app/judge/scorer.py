@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Selection:
     """A step that asks which segments matter; the judge answers `{key: [numbers]}`."""
 
@@ -34,7 +34,7 @@ class Selection:
     system: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Assessment:
     """A step that asks for one verdict an item: a label for each of `fields`, after a short reason when `reasons`.
 
@@ -48,7 +48,7 @@ class Assessment:
     read: Callable[[Mapping[str, str]], Mapping[str, str] | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Scorer:
     """One scorer, complete: a module of `app.scorers` that defines `SCORER` is found and served.
 

@@ -13,8 +13,7 @@ from app.judge.exchange import Exchange, Show, free_tokens, prompt_for
 from app.judge.labels import text_in
 from app.judge.loose_json import loads
 from app.judge.tally import Tally
-from app.judge.task import Answer, Numbers, Task
-from app.judge.tokens import fixed_token_bound
+from app.judge.task import Answer, Numbers, Task, reply_form
 from app.ports import ChatModel, Completion, Prompt, Source, Telemetry
 
 WINDOWS_AT_ONCE = 4
@@ -34,7 +33,7 @@ class Asker:
         """Return the windows that ask about items (segment indexes); raises ContextOverflow when one can't fit."""
         user = _user(preamble, evidence, Window((), neighbours=False), ())
         free = free_tokens(task, self.model, user, (1,)) - task.tokens_once
-        schema_per_item = _schema_bound(task, 11) - _schema_bound(task, 10)
+        schema_per_item = reply_form(task, range(1, 12)).tokens - reply_form(task, range(1, 11)).tokens
         answerable = (self.model.max_output_tokens - task.tokens_once) // task.tokens_per_item
         room = Room(free, task.tokens_per_item + schema_per_item, max(1, min(task.items_per_call, answerable)))
         return evidence.windows(items, room)
@@ -119,7 +118,3 @@ def _stored_answers(stored: bytes, task: Task[Answer], numbers: Numbers) -> tupl
 
 def _user(preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -> str:
     return f"{preamble}Segments to decide on: {len(numbers)}.\n{evidence.show(window, numbers)}"
-
-
-def _schema_bound(task: Task[Any], count: int) -> int:
-    return fixed_token_bound(json.dumps(task.schema(range(1, count + 1))))

@@ -1,7 +1,9 @@
 """What one kind of judge call asks for: its instructions, the schema of the reply and how the reply is read."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from app.domain.errors import WrongReply
@@ -18,6 +20,7 @@ from app.judge.reply_schema import (
     verdict_list,
 )
 from app.judge.scorer import Assessment, Scorer, Selection
+from app.judge.tokens import token_bound
 
 Answer = TypeVar("Answer")
 Numbers = Sequence[int]
@@ -35,7 +38,7 @@ class Assessed(NamedTuple):
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Task(Generic[Answer]):
     """One kind of call.
 
@@ -61,6 +64,25 @@ class Task(Generic[Answer]):
         return self.tokens_once + self.tokens_per_item * count
 
 
+class ReplyForm(NamedTuple):
+    """The schema of a reply, and how many tokens it takes at most where a provider puts it into the prompt."""
+
+    schema: Schema
+    tokens: int
+
+
+@lru_cache(maxsize=1024)
+def _reply_form(task: Task[Any], numbers: tuple[int, ...]) -> ReplyForm:
+    schema = task.schema(numbers)
+    return ReplyForm(schema, token_bound(json.dumps(schema)))
+
+
+def reply_form(task: Task[Any], numbers: Numbers) -> ReplyForm:
+    """Return the form of a reply about these items; made once, as the same numbers come again and again."""
+    return _reply_form(task, tuple(numbers))
+
+
+@lru_cache(maxsize=256)
 def selection_task(scorer: Scorer, selection: Selection) -> Task[bool]:
     """Return the task that asks which segments matter."""
     key = selection.key
@@ -94,6 +116,7 @@ def selection_task(scorer: Scorer, selection: Selection) -> Task[bool]:
     )
 
 
+@lru_cache(maxsize=256)
 def assessment_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
     """Return the task that asks for a verdict on every item."""
     return _verdicts_task(scorer, assessment) if assessment.reasons else _labels_task(scorer, assessment)
@@ -152,6 +175,7 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
     )
 
 
+@lru_cache(maxsize=256)
 def explanation_task(scorer: Scorer) -> Task[str]:
     """Return the task that asks for the score's reason."""
 

@@ -20,5 +20,5 @@ def token_bound(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def fixed_token_bound(text: str) -> int:
-    """Return token_bound of a text that comes again and again: instructions and schemas, never scored text."""
+    """Return token_bound of a text that comes again and again: instructions, never scored text."""
     return token_bound(text)
