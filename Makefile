@@ -50,7 +50,8 @@ local-model: dev ## One run end to end with the real local model
 	$(PYTEST) tests -m local_model $(T)
 
 bench: dev ## Throughput and overhead on this machine, with a stub judge
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench.inline
+	$(BIN)/python -m bench.worker
 
 lock: dev ## Write the lock files anew; `make lock ARGS=--upgrade` takes newer versions
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock $(ARGS)
