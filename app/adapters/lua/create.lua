@@ -19,4 +19,5 @@ enter_status(status)
 local etag = write_body(body)
 redis.call('SET', REQUEST, request, 'PX', TTL_MS)
 redis.call('PEXPIRE', RUN, TTL_MS)
+notify()
 return {1, body, etag, status, fingerprint}
