@@ -41,11 +41,27 @@ async def execute_claimed_run(deps: Deps, key: RunKey) -> None:
 
     Keeps trying to write the end state while the store is away, since the answers are paid for.
     """
-    claim = await claim_run(deps, key)
+    claim = await _claim_when_free(deps, key)
     if claim is None:
         return
     with contextlib.suppress(ClaimLost):
         await execute_run(deps, claim, mode="queued", patience_s=deps.policy.finish_patience_s)
+
+
+async def _claim_when_free(deps: Deps, key: RunKey) -> Claim | None:
+    """Claim the run, after its present holder if need be: a holder that was killed keeps its lease for a while.
+
+    The job of a run that nobody else carries on must not end before the run does.
+    """
+    async with deps.notifier.watch(key) as watch:
+        while True:
+            claim = await claim_run(deps, key)
+            if claim is not None:
+                return claim
+            stored = await deps.store.get(key)
+            if stored is None or stored.status.ended:
+                return None
+            await watch.changed(deps.policy.lease_s / 3)
 
 
 async def claim_run(deps: Deps, key: RunKey) -> Claim | None:

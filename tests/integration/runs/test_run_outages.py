@@ -12,7 +12,7 @@ import redis
 
 from app.adapters.embedded_valkey import EmbeddedValkey, start_valkey
 from tests.integration.runs.test_scores import unique
-from tests.integration.service import Service
+from tests.integration.service import LOOK_AGAIN_S, Service
 
 HANG_S = 8.0
 
@@ -93,7 +93,7 @@ def _score_and_kill(service: Service, body: dict[str, str]) -> None:
 
     def kill() -> None:
         while service.judge_calls() < 2:
-            time.sleep(0.02)
+            time.sleep(LOOK_AGAIN_S)
         service.api.kill()
 
     killer = threading.Thread(target=kill)
@@ -121,3 +121,19 @@ def test_a_full_queue_accepts_nothing(valkey_url: str, tmp_path: Path) -> None:
         assert service.client.get("/v1/runs/refused-run").status_code == 404
         assert len(service.client.get("/v1/runs").json()["items"]) == 1
         assert service.score(output=unique()).status_code == 200
+
+
+@pytest.mark.slow
+def test_runs_of_a_killed_worker_are_carried_on_by_another(valkey_url: str, tmp_path: Path) -> None:
+    """Whether the job or the lease of the dead is over first, every run ends, its finished steps not paid for again."""
+    with Service(valkey_url, tmp_path, workers=1) as service:
+        service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True, "times": 10})
+        run_ids = [service.score(output=unique(), mode="queued").json()["runId"] for _ in range(10)]
+        while service.judge_calls() < 20:
+            time.sleep(LOOK_AGAIN_S)
+        service.workers[0].kill()
+        service.workers[0] = service.start_worker()
+        runs = [service.run(run_id, wait=60) for run_id in run_ids]
+        assert [(run["status"], run["score"], run["attempts"]) for run in runs] == [("completed", 0.3333, 2)] * 10
+        names = [call["body"]["response_format"]["json_schema"]["name"] for call in service.stub.calls()["requests"]]
+        assert (names.count("bias_preprocess"), names.count("bias_analyze")) == (10, 20)
