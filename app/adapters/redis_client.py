@@ -22,12 +22,14 @@ CONNECT_S = 2.0
 OPERATION_S = 2.0
 # For what takes several commands.
 PATIENCE_S = 4.0
+# Redis answers nothing else on a connection while one of these waits.
+BLOCKING = frozenset({"BLMOVE", "BLMPOP", "BLPOP", "BRPOP", "BRPOPLPUSH", "BZMPOP", "BZPOPMAX", "BZPOPMIN", "WAIT"})
 
 
 class PatientRedis(Redis):
     """A client whose every command, connecting and retries included, ends within `operation_s`.
 
-    Commands of one tick of the event loop go out together (see CommandBatches).
+    Commands of one tick of the event loop go out together (see CommandBatches); BLOCKING ones have a connection each.
 
     Its sockets have no timeout of their own: to bound a write redis-py uses `asyncio.wait_for`, which in Python 3.11
     swallows a cancellation that arrives just as the write is done. A pub/sub connection is its user's to bound.
@@ -45,6 +47,8 @@ class PatientRedis(Redis):
         """Send a command and return its answer; raises RedisError, also when the time is over."""
         try:
             async with asyncio.timeout(self._operation_s):
+                if args[0] in BLOCKING:
+                    return await super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
                 return await self._batches.execute(args, options)
         except TimeoutError:
             raise RedisTimeoutError("Redis does not answer in time") from None

@@ -17,9 +17,12 @@ from app.adapters.rq_queue import RqRunQueue, job_id
 from app.domain.errors import JudgeUnavailable
 from app.domain.request import Priority
 from tests.integration.worker.running import Runs, burst, key, make_worker, working
+from worker.doorbell import BLOCK_S
 
 CANARY = "a sentence that must not be told"
 NORMAL = "rq:queue:assay-normal"
+# Less than a wait for a queue that stays empty.
+SOON_S = BLOCK_S / 2
 
 
 def job_of(client: redis.Redis, name: str) -> Job:
@@ -88,9 +91,12 @@ async def test_an_idle_worker_takes_a_job_of_any_queue_at_once(
 ) -> None:
     runs = Runs()
     async with working(valkey_url, runs.execute):
-        for number, priority in enumerate([*Priority, *Priority], start=1):
-            await enqueue(queue, str(number), priority=priority)
-            await runs.until(ended=number)
+        for number, priority in enumerate([*reversed(Priority), *Priority], start=1):
+            async with asyncio.timeout(SOON_S):
+                while not client.info("clients")["blocked_clients"]:  # noqa: ASYNC110 - it is Redis that tells
+                    await asyncio.sleep(0.01)
+                await enqueue(queue, str(number), priority=priority)
+                await runs.until(ended=number)
 
 
 @pytest.mark.anyio
