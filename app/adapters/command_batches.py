@@ -11,11 +11,12 @@ import hiredis
 from redis.asyncio import BlockingConnectionPool
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ResponseError
 
 
 class _Command(NamedTuple):
-    words: tuple[Any, ...]
+    name: str
+    packed: bytes
     options: dict[str, Any]
     answer: asyncio.Future[Any]
 
@@ -36,12 +37,16 @@ class CommandBatches:
         self._sending: set[asyncio.Task[None]] = set()
 
     async def execute(self, words: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Return the command's answer; raises RedisError, OSError or TimeoutError."""
+        """Return the command's answer; raises RedisError, OSError or TimeoutError.
+
+        A command that can't be packed is its caller's error alone, of the packer's types.
+        """
+        packed = _packed(words)
         loop = asyncio.get_running_loop()
         if not self._waiting:
             loop.call_soon(self._send)
         answer: asyncio.Future[Any] = loop.create_future()
-        self._waiting.append(_Command(words, options, answer))
+        self._waiting.append(_Command(words[0], packed, options, answer))
         return await answer
 
     def _send(self) -> None:
@@ -55,7 +60,7 @@ class CommandBatches:
         try:
             async with asyncio.timeout(self._patience_s):
                 await self._retry.call_with_retry(lambda: self._attempt(batch), _no_cleaning)
-        except (RedisError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - raised again by those who wait
             for command in batch:
                 if not command.answer.done():
                     command.answer.set_exception(error)
@@ -67,7 +72,7 @@ class CommandBatches:
         connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
         in_step = False
         try:
-            await connection.send_packed_command(b"".join(_packed(command.words) for command in waiting))
+            await connection.send_packed_command(b"".join(command.packed for command in waiting))
             for command in waiting:
                 await self._answer(connection, command)
             in_step = True
@@ -79,7 +84,7 @@ class CommandBatches:
 
     async def _answer(self, connection: AbstractConnection, command: _Command) -> None:
         try:
-            answer = await self._read(connection, command.words[0], **command.options)
+            answer = await self._read(connection, command.name, **command.options)
         except ResponseError as error:
             if not command.answer.done():
                 command.answer.set_exception(error)
