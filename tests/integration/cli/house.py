@@ -66,7 +66,9 @@ class House:
         while words not in self.printed():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 logs = "".join(path.read_text()[-2000:] for path in self.folder.glob("data/logs/*.log"))
-                raise AssertionError(f"never said {words!r}:\n{self.printed()}\n{logs}")
+                raise AssertionError(
+                    f"never said {words!r} (exit code {self.process.poll()}):\n{self.printed()}\n{logs}"
+                )
             time.sleep(0.02)
 
     def end(self, how: signal.Signals) -> int:
