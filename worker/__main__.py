@@ -10,13 +10,13 @@ import sys
 import structlog
 import uvloop
 
+from app.adapters.redis_client import REDIS_ERRORS
 from app.adapters.rq_queue import QUEUES
 from app.observe.log import configure_logging
 from app.ports import RunKey
-from app.runs.execute import execute_claimed_run
+from app.runs.execute import execute_queued_run
 from app.settings import Settings, SettingsError, load_settings
 from app.wiring import Wired, build_deps
-from worker.backoff import REDIS_ERRORS
 from worker.metrics import serve_metrics
 from worker.worker import AsyncWorker
 
@@ -35,7 +35,7 @@ async def work(settings: Settings) -> None:
 
 def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
     async def execute(tenant: str, run_id: str) -> None:
-        await execute_claimed_run(wired.deps, RunKey(tenant, run_id))
+        await execute_queued_run(wired.deps, RunKey(tenant, run_id))
 
     return AsyncWorker(
         list(QUEUES.values()),

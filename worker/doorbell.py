@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from redis.asyncio import Redis
 
-from worker.backoff import REDIS_ERRORS, Backoff
+from app.adapters.backoff import Backoff
+from app.adapters.redis_client import REDIS_ERRORS
 
 BLOCK_S = 5
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 
-from worker.backoff import REDIS_ERRORS
+from app.adapters.redis_client import REDIS_ERRORS
 from worker.bookkeeping import LEASE_S, Bookkeeping, Taken
 
 log = structlog.get_logger()

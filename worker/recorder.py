@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from worker.backoff import REDIS_ERRORS, Backoff
+from app.adapters.backoff import Backoff
+from app.adapters.redis_client import REDIS_ERRORS
 from worker.bookkeeping import MAX_BATCH, Bookkeeping, Ending
 
 log = structlog.get_logger()

@@ -16,8 +16,8 @@ from rq.command import handle_command, parse_payload
 from rq.serializers import JSONSerializer
 from rq.utils import now
 
-from app.adapters.redis_client import connect
-from worker.backoff import REDIS_ERRORS, Backoff
+from app.adapters.backoff import Backoff
+from app.adapters.redis_client import REDIS_ERRORS, connect
 from worker.bookkeeping import LEASE_S, Bookkeeping, Taken
 from worker.commands import Commands
 from worker.doorbell import BLOCK_S, Doorbell

@@ -9,7 +9,6 @@ assay:answer-lock:{KEY}    string  token of who asks just now   seconds, renewed
 """
 
 import asyncio
-import random
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,9 +16,10 @@ from enum import Enum, auto
 
 import structlog
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
+from app.adapters.backoff import Backoff
 from app.adapters.coalesced_reads import CoalescedReads
+from app.adapters.redis_client import REDIS_ERRORS
 from app.adapters.redis_scripts import script
 from app.adapters.single_flight import SingleFlight
 from app.domain.errors import ContextOverflow, JudgeError, NotConfigured
@@ -131,7 +131,7 @@ class RedisAnswerCache:
 
         Waits as long as another process keeps the lock alive; the caller's own deadline ends it earlier.
         """
-        source, pause_s = Source.CACHE, FIRST_PAUSE_S
+        source, backoff = Source.CACHE, Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         try:
             async with self._reaching():
                 value = await self._reads.get(_answer_key(key))
@@ -145,8 +145,7 @@ class RedisAnswerCache:
                 if taken:
                     return _Turn.LOCKED
                 source = Source.COALESCED
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
-                pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
+                await asyncio.sleep(backoff.pause_s())
         except _Away:
             return _Turn.ALONE
 
@@ -193,7 +192,7 @@ class RedisAnswerCache:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 yield
-        except (RedisError, OSError, TimeoutError) as error:
+        except REDIS_ERRORS as error:
             if not self._is_away:
                 log.warning("cache_away", error=type(error).__name__)
             self._is_away, self._try_again_at = True, self._clock.monotonic() + AWAY_S

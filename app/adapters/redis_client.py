@@ -18,6 +18,9 @@ from app.adapters.command_batches import CommandBatches
 from app.domain.errors import StoreUnavailable
 from app.settings import SettingsError
 
+# What says that Redis does not serve us now: cut, silent, loading, out of memory or read-only.
+REDIS_ERRORS = (RedisError, OSError, TimeoutError)
+
 CONNECT_S = 2.0
 OPERATION_S = 2.0
 # For what takes several commands.
@@ -94,5 +97,5 @@ async def store_answers(patience_s: float = PATIENCE_S) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(patience_s):
             yield
-    except (RedisError, OSError, TimeoutError) as error:
+    except REDIS_ERRORS as error:
         raise StoreUnavailable from error

@@ -1,7 +1,6 @@
 """Wake-ups over Redis pub/sub: one connection and one channel a process, however many runs are watched."""
 
 import asyncio
-import random
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -9,19 +8,16 @@ from typing import Any
 
 import structlog
 from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
-from redis.exceptions import RedisError
 
+from app.adapters.backoff import Backoff
+from app.adapters.redis_client import REDIS_ERRORS
+from app.adapters.redis_pubsub import listen
 from app.adapters.run_keys import CHANNEL, STEP, changed_message
 from app.ports import RunKey
 
 log = structlog.get_logger()
 
 START_S = 2.0
-RECONNECT_S = 4.0
-SILENCE_S = 15.0
-FIRST_PAUSE_S = 0.1
-LONGEST_PAUSE_S = 2.0
 
 
 class RunWatch:
@@ -56,6 +52,7 @@ class RedisNotifier:
         self._client = client
         self._watches: defaultdict[bytes, set[RunWatch]] = defaultdict(set)
         self._subscribed = asyncio.Event()
+        self._backoff = Backoff()
         self._listener: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -86,29 +83,14 @@ class RedisNotifier:
                 del self._watches[message]
 
     async def _listen_forever(self) -> None:
-        pause_s = FIRST_PAUSE_S
         while True:
             try:
-                await self._listen()
-            except (RedisError, OSError, TimeoutError) as error:
-                was_subscribed = self._subscribed.is_set()
-                self._subscribed.clear()
-                if was_subscribed:
+                await listen(self._client, CHANNEL, self._handle)
+            except REDIS_ERRORS as error:
+                if self._subscribed.is_set():
                     log.warning("notifier_disconnected", error=type(error).__name__)
-                    pause_s = FIRST_PAUSE_S
-            await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
-            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-
-    async def _listen(self) -> None:
-        """Wake watchers until the connection fails."""
-        pubsub = self._client.pubsub()
-        try:
-            async with asyncio.timeout(RECONNECT_S):
-                await pubsub.subscribe(CHANNEL)
-            while True:
-                self._handle(await _next_message(pubsub))
-        finally:
-            await pubsub.aclose()  # type: ignore[no-untyped-call]
+                self._subscribed.clear()
+            await asyncio.sleep(self._backoff.pause_s())
 
     def _handle(self, message: dict[str, Any]) -> None:
         if message["type"] == "message":
@@ -120,21 +102,7 @@ class RedisNotifier:
         elif message["type"] == "subscribe":
             # The client subscribes again by itself when it had to reconnect, so this may be the second time.
             self._subscribed.set()
+            self._backoff.reset()
             for watches in self._watches.values():
                 for watch in watches:
                     watch.wake()
-
-
-async def _next_message(pubsub: PubSub) -> dict[str, Any]:
-    """Return what comes next; raises TimeoutError when the connection is silent even if asked."""
-    message: dict[str, Any] | None
-    # The client reconnects within these calls, which has no bound of its own.
-    async with asyncio.timeout(SILENCE_S + RECONNECT_S):
-        message = await pubsub.get_message(timeout=SILENCE_S)
-    if message is None:
-        async with asyncio.timeout(RECONNECT_S):
-            await pubsub.ping()
-            message = await pubsub.get_message(timeout=RECONNECT_S)
-    if message is None:
-        raise TimeoutError
-    return message

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import httpx
 from prometheus_client import CollectorRegistry
-from redis.exceptions import RedisError
 
 from app import __version__
 from app.adapters.clock import SystemClock
 from app.adapters.judge_models import load_models
-from app.adapters.redis_client import connect
+from app.adapters.redis_client import REDIS_ERRORS, connect
 from app.cli.judge_choice import Source, choose_judge
 from app.cli.plan import url_of
 from app.domain.errors import AssayError
@@ -90,7 +89,7 @@ async def _server(url: str, variable: str, *, keeps_runs: bool) -> list[Finding]
     try:
         async with asyncio.timeout(LOOK_TIMEOUT_S):
             info: dict[str, Any] = await client.info()
-    except (RedisError, OSError, TimeoutError) as error:
+    except REDIS_ERRORS as error:
         return [Finding(Level.FAIL, "redis", f"{variable} does not answer ({type(error).__name__})")]
     finally:
         await client.aclose()

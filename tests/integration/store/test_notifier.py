@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from app.adapters import redis_notifier
+from app.adapters import redis_notifier, redis_pubsub
 from app.adapters.embedded_valkey import EmbeddedValkey, start_valkey
 from app.adapters.redis_client import connect
 from app.adapters.redis_notifier import RedisNotifier
@@ -156,8 +156,8 @@ async def test_after_a_restart_watchers_wake_and_changes_are_heard_again(tmp_pat
 async def test_a_server_that_froze_is_given_up_and_found_again(
     own_valkey: EmbeddedValkey, new_run, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(redis_notifier, "SILENCE_S", 0.2)
-    monkeypatch.setattr(redis_notifier, "RECONNECT_S", 0.2)
+    monkeypatch.setattr(redis_pubsub, "SILENCE_S", 0.2)
+    monkeypatch.setattr(redis_pubsub, "RECONNECT_S", 0.2)
     notifier, client = RedisNotifier(connect(own_valkey.url)), connect(own_valkey.url)
     await notifier.start()
     pid = (await client.info("server"))["process_id"]
@@ -186,7 +186,7 @@ async def test_without_a_server_it_starts_and_watches_time_out(tmp_path: Path, m
 async def test_a_silent_connection_that_answers_when_asked_is_kept(
     valkey_url: str, client: Redis, store: RedisRunStore, new_run, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(redis_notifier, "SILENCE_S", 0.02)
+    monkeypatch.setattr(redis_pubsub, "SILENCE_S", 0.02)
     notifier = RedisNotifier(connect(valkey_url))
     await notifier.start()
     [before] = await client.client_list(_type="pubsub")

@@ -1,6 +1,6 @@
 """Pauses between tries."""
 
-from worker.backoff import FIRST_S, LONGEST_S, Backoff
+from app.adapters.backoff import FIRST_S, LONGEST_S, Backoff
 
 
 def test_pauses_grow_to_a_bound_and_begin_anew() -> None:
