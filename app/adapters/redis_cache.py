@@ -18,7 +18,6 @@ import structlog
 from redis.asyncio import Redis
 
 from app.adapters.backoff import Backoff
-from app.adapters.coalesced_reads import CoalescedReads
 from app.adapters.redis_client import REDIS_ERRORS
 from app.adapters.redis_scripts import script
 from app.adapters.single_flight import SingleFlight
@@ -64,9 +63,7 @@ class RedisAnswerCache:
         self._ttl_ms = ttl_s * 1000
         self._clock = clock
         self._telemetry = telemetry
-        self._reads = CoalescedReads(client, PATIENCE_S)
-        # What a judge says of this very prompt, it says to all who ask it.
-        self._flights: SingleFlight[CachedAnswer] = SingleFlight((JudgeError, ContextOverflow, NotConfigured))
+        self._flights: SingleFlight[CachedAnswer] = SingleFlight(_concerns_all)
         self._take = script(client, "answer_take")
         self._renew = script(client, "answer_renew")
         self._put = script(client, "answer_put")
@@ -134,8 +131,8 @@ class RedisAnswerCache:
         source, backoff = Source.CACHE, Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         try:
             async with self._reaching():
-                value = await self._reads.get(_answer_key(key))
-            if value is not None:
+                value = await self._client.get(_answer_key(key))
+            if isinstance(value, bytes):
                 return CachedAnswer(value, source)
             while True:
                 async with self._reaching():
@@ -200,6 +197,13 @@ class RedisAnswerCache:
         if self._is_away:
             log.info("cache_back")
         self._is_away = False
+
+
+def _concerns_all(error: Exception) -> bool:
+    """Whether the judge would fail all who ask this very prompt, and not just the one whose time was short."""
+    if isinstance(error, JudgeError):
+        return not error.own_deadline
+    return isinstance(error, ContextOverflow | NotConfigured)
 
 
 def _answer_key(key: str) -> str:
