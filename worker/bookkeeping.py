@@ -10,7 +10,6 @@ import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from importlib.resources import files
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -18,11 +17,12 @@ from redis.asyncio import Redis
 from rq.defaults import RQ_KEY_PREFIX
 from rq.utils import now, utcformat
 
+from app.adapters.redis_scripts import script
+
 LEASE_S = 15
 # More would keep the server, and our loop, busy for too long at a stretch.
 MAX_BATCH = 64
 
-_LUA = files("worker") / "lua"
 _REFUSED_DATA = zlib.compress(json.dumps(["refused", None, [], {}]).encode())
 _ABANDONED = "abandoned"
 
@@ -72,10 +72,10 @@ class Bookkeeping:
         self._queues = list(queues)
         self._batch = f"{uuid4().hex}-"
         self._turn = 0
-        self._take = client.register_script(_script("take"))
-        self._end = client.register_script(_script("end"))
-        self._beat = client.register_script(_script("beat"))
-        self._recover = client.register_script(_script("recover"))
+        self._take = script(client, "rq_executions", "take", package="worker")
+        self._end = script(client, "rq_executions", "end", package="worker")
+        self._beat = script(client, "rq_executions", "beat", package="worker")
+        self._recover = script(client, "rq_executions", "recover", package="worker")
 
     async def take(self, wanted: int) -> list[Taken] | None:
         """Take up to `wanted` (at most MAX_BATCH) waiting jobs and begin them; None when workers are suspended."""
@@ -115,10 +115,6 @@ class Bookkeeping:
     def _header(self) -> list[Any]:
         moment = now()
         return [RQ_KEY_PREFIX, self._worker, utcformat(moment), moment.timestamp(), LEASE_S]
-
-
-def _script(name: str) -> str:
-    return "\n".join((_LUA / f"{part}.lua").read_text(encoding="utf-8") for part in ("rq", name))
 
 
 def _pairs(flat: Sequence[bytes]) -> dict[bytes, bytes]:

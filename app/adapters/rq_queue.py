@@ -47,10 +47,10 @@ class RqRunQueue:
     def __init__(self, url: SecretStr | str, *, limit: int) -> None:
         self._client = connect(url)
         self._limit = limit
-        self._enqueue = script(self._client, "rq", "rq_enqueue")
-        self._remove = script(self._client, "rq", "rq_remove")
-        self._depth = script(self._client, "rq", "rq_depth")
-        self._workers = script(self._client, "rq", "rq_workers")
+        self._enqueue = script(self._client, "rq_names", "rq_enqueue")
+        self._remove = script(self._client, "rq_names", "rq_remove")
+        self._depth = script(self._client, "rq_names", "rq_depth")
+        self._workers = script(self._client, "rq_names", "rq_workers")
 
     async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
         """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
