@@ -1,10 +1,13 @@
-"""What `assay doctor` looks at, each check a function that returns findings and never raises."""
+"""What `assay doctor` looks at, each check a function that returns findings and never raises.
+
+Imports what a server does: `assay doctor` loads this when it runs, so that the other commands need not.
+"""
 
 import asyncio
+import os
 import platform
 from collections.abc import Mapping
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 from prometheus_client import CollectorRegistry
@@ -13,12 +16,13 @@ from app import __version__
 from app.adapters.clock import SystemClock
 from app.adapters.judge_models import load_models
 from app.adapters.redis_client import REDIS_ERRORS, connect
+from app.cli.finding import Finding, Level
 from app.cli.judge_choice import Source, choose_judge
 from app.cli.plan import url_of
 from app.domain.errors import AssayError
 from app.observe.metrics import PrometheusTelemetry
 from app.ports import ChatModel, Prompt
-from app.settings import Settings, SettingsError
+from app.settings import Settings, SettingsError, load_settings
 
 LOOK_TIMEOUT_S = 3.0
 JUDGE_TIMEOUT_S = 30.0
@@ -31,20 +35,15 @@ TINY_SCHEMA = {
 }
 
 
-class Level(Enum):
-    """OK; worth knowing; in the way."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-class Finding(NamedTuple):
-    """One line: how it stands, what was looked at, and what is so or what to do."""
-
-    level: Level
-    name: str
-    detail: str
+async def look() -> list[Finding]:
+    """Look at everything; without readable settings at nothing else."""
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        return [*versions(), *(Finding(Level.FAIL, "settings", line) for line in str(error).splitlines())]
+    looks = (redis(settings), service(settings), judge(settings, os.environ))
+    found = await asyncio.gather(*looks)
+    return [*versions(), Finding(Level.OK, "settings", "all readable"), *(one for some in found for one in some)]
 
 
 def versions() -> list[Finding]:
