@@ -47,7 +47,7 @@ integration: dev ## Real processes, a real Redis, a stub judge
 	$(PYTEST) tests/integration -m "not local_model" $(T)
 
 local-model: dev ## One run end to end with the real local model
-	$(PYTEST) tests -m local_model $(T)
+	$(PYTEST) tests/integration -m local_model $(T)
 
 bench: dev ## Throughput and overhead on this machine, with a stub judge
 	$(BIN)/python -m bench.inline
