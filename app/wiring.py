@@ -39,7 +39,6 @@ class Wired:
     """A process's adapters, alive while `build_deps` is entered."""
 
     deps: Deps
-    telemetry: PrometheusTelemetry
     registry: CollectorRegistry
     redis_url: str = field(repr=False)
 
@@ -93,16 +92,14 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
             cache_client = connect(settings.cache_redis_url, variable="ASSAY_CACHE_REDIS_URL")
             stack.push_async_callback(cache_client.aclose)
         notifier = RedisNotifier(connect(url))
-        await notifier.start()
         stack.push_async_callback(notifier.aclose)
-        queue = RqRunQueue(url, limit=settings.queue_limit)
-        stack.push_async_callback(queue.aclose)
+        await notifier.start()
         deps = Deps(
             scorers=scorers,
             models=models,
             cache=RedisAnswerCache(cache_client, ttl_s=settings.cache_ttl, clock=clock, telemetry=telemetry),
             store=RedisRunStore(runs_client, run_ttl_s=settings.run_ttl, idempotency_ttl_s=settings.idempotency_ttl),
-            queue=queue,
+            queue=RqRunQueue(runs_client, limit=settings.queue_limit),
             notifier=notifier,
             clock=clock,
             telemetry=telemetry,
@@ -113,7 +110,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
                 lease_s=settings.run_lease_s,
             ),
         )
-        yield Wired(deps=deps, telemetry=telemetry, registry=registry, redis_url=url)
+        yield Wired(deps=deps, registry=registry, redis_url=url)
 
 
 async def _redis_url(settings: Settings, stack: AsyncExitStack) -> str:

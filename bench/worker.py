@@ -20,6 +20,7 @@ from rq import SimpleWorker
 from rq.serializers import JSONSerializer
 
 from app.adapters.embedded_valkey import start_valkey
+from app.adapters.redis_client import connect
 from app.adapters.rq_queue import QUEUES, RqRunQueue
 from app.domain.request import Priority
 from app.ports import RunKey
@@ -58,10 +59,10 @@ async def slow(_tenant: str, _run_id: str) -> None:
 
 async def fill(url: str, jobs: int) -> None:
     """Put that many runs in line."""
-    queue = RqRunQueue(url, limit=jobs + 1)
-    for number in range(jobs):
-        await queue.enqueue(RunKey("default", f"run-{number:08d}"), Priority.NORMAL, 60)
-    await queue.aclose()
+    async with connect(url) as client:
+        queue = RqRunQueue(client, limit=jobs + 1)
+        for number in range(jobs):
+            await queue.enqueue(RunKey("default", f"run-{number:08d}"), Priority.NORMAL, 60)
 
 
 def measure(name: str, client: redis.Redis, url: str, jobs: int, work: Callable[[], object]) -> Row:

@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import Any, cast
 
 import redis
-from pydantic import SecretStr
+from redis.asyncio import Redis
 from rq.defaults import RQ_KEY_PREFIX
 from rq.job import Job, JobStatus, Retry
 from rq.serializers import JSONSerializer
 from rq.utils import now, utcparse
 
-from app.adapters.redis_client import connect, store_answers
+from app.adapters.redis_client import store_answers
 from app.adapters.redis_scripts import script
 from app.domain.errors import CapacityReduced
 from app.domain.request import Priority
@@ -44,13 +44,13 @@ def job_id(key: RunKey) -> str:
 class RqRunQueue:
     """RunQueue over RQ's own keys, one round trip a call; `limit` is how many jobs may wait in all queues together."""
 
-    def __init__(self, url: SecretStr | str, *, limit: int) -> None:
-        self._client = connect(url)
+    def __init__(self, client: Redis, *, limit: int) -> None:
+        self._client = client
         self._limit = limit
-        self._enqueue = script(self._client, "rq_names", "rq_enqueue")
-        self._remove = script(self._client, "rq_names", "rq_remove")
-        self._depth = script(self._client, "rq_names", "rq_depth")
-        self._workers = script(self._client, "rq_names", "rq_workers")
+        self._enqueue = script(client, "rq_names", "rq_enqueue")
+        self._remove = script(client, "rq_names", "rq_remove")
+        self._depth = script(client, "rq_names", "rq_depth")
+        self._workers = script(client, "rq_names", "rq_workers")
 
     async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
         """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
@@ -85,10 +85,6 @@ class RqRunQueue:
         """Return how many workers listen and are alive."""
         async with store_answers():
             return int(await self._workers(args=[RQ_KEY_PREFIX, QUEUES[Priority.NORMAL]]))
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._client.aclose()
 
     def _job(self, key: RunKey, queue: str, timeout_s: int) -> Job:
         options: dict[str, Any] = {

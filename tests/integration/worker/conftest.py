@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from app.adapters.redis_client import connect
 from app.adapters.rq_queue import RqRunQueue
 from tests.integration.worker.processes import WorkerProcesses
 
@@ -18,9 +19,8 @@ def client(valkey_url: str) -> Iterator[redis.Redis]:
 
 @pytest.fixture
 async def queue(valkey_url: str) -> AsyncIterator[RqRunQueue]:
-    queue = RqRunQueue(valkey_url, limit=1000)
-    yield queue
-    await queue.aclose()
+    async with connect(valkey_url) as client:
+        yield RqRunQueue(client, limit=1000)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from app.adapters.redis_client import connect
 from app.adapters.rq_queue import QUEUES, RqRunQueue
 from app.domain.request import Priority
 from app.ports import RunKey
@@ -22,10 +23,10 @@ def enqueue_now(url: str, *names: str, priority: Priority = Priority.NORMAL) -> 
     """Put runs in line, for tests without an event loop; returns their ids."""
 
     async def put() -> None:
-        queue = RqRunQueue(url, limit=1000)
-        for name in names:
-            await queue.enqueue(key(name), priority, 60)
-        await queue.aclose()
+        async with connect(url) as client:
+            queue = RqRunQueue(client, limit=1000)
+            for name in names:
+                await queue.enqueue(key(name), priority, 60)
 
     asyncio.run(put())
     return [key(name).run_id for name in names]

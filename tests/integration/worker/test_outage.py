@@ -1,13 +1,14 @@
 """Redis goes away and comes back while a worker has runs in hand."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
 from app.adapters.embedded_valkey import EmbeddedValkey, start_valkey
+from app.adapters.redis_client import connect
 from app.adapters.rq_queue import RqRunQueue
 from app.domain.request import Priority
 from tests.integration.worker.running import Runs, key, working
@@ -39,10 +40,15 @@ def server(tmp_path: Path) -> Iterator[Server]:
     server.end()
 
 
+@pytest.fixture
+async def queue(server: Server) -> AsyncIterator[RqRunQueue]:
+    async with connect(server.url) as client:
+        yield RqRunQueue(client, limit=10)
+
+
 @pytest.mark.anyio
-async def test_what_ends_during_an_outage_is_recorded_after_it(server: Server) -> None:
+async def test_what_ends_during_an_outage_is_recorded_after_it(server: Server, queue: RqRunQueue) -> None:
     runs = Runs(held=True)
-    queue = RqRunQueue(server.url, limit=10)
     for number in range(3):
         await queue.enqueue(key(str(number)), Priority.NORMAL, 60)
     async with working(server.url, runs.execute, concurrency=2) as working_one:
@@ -56,13 +62,11 @@ async def test_what_ends_during_an_outage_is_recorded_after_it(server: Server) -
     assert sorted(runs.begun) == [key(str(number)).run_id for number in range(3)]
     with redis.Redis.from_url(server.url) as client:
         assert set(client.scan_iter()) == {b"rq:queues", working_one.key.encode()}
-    await queue.aclose()
 
 
 @pytest.mark.anyio
-async def test_an_idle_worker_takes_jobs_again_after_an_outage(server: Server) -> None:
+async def test_an_idle_worker_takes_jobs_again_after_an_outage(server: Server, queue: RqRunQueue) -> None:
     runs = Runs()
-    queue = RqRunQueue(server.url, limit=10)
     async with working(server.url, runs.execute):
         await queue.enqueue(key("1"), Priority.NORMAL, 60)
         await runs.until(ended=1)
@@ -70,14 +74,14 @@ async def test_an_idle_worker_takes_jobs_again_after_an_outage(server: Server) -
         await server.start()
         await queue.enqueue(key("2"), Priority.BULK, 60)
         await runs.until(ended=2)
-    await queue.aclose()
 
 
 @pytest.mark.anyio
-async def test_a_worker_stops_while_redis_is_away(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_stops_while_redis_is_away(
+    server: Server, queue: RqRunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(worker, "GIVE_BACK_S", 0.2)
     runs = Runs(held=True)
-    queue = RqRunQueue(server.url, limit=10)
     await queue.enqueue(key("1"), Priority.NORMAL, 60)
     async with working(server.url, runs.execute, grace=0.1):
         await runs.until(begun=1)
@@ -86,4 +90,3 @@ async def test_a_worker_stops_while_redis_is_away(server: Server, monkeypatch: p
     with redis.Redis.from_url(server.url) as client:
         # Nobody could be told, so the lease will tell.
         assert client.zcard("rq:wip:assay-normal") == 1
-    await queue.aclose()

@@ -7,6 +7,7 @@ import zlib
 import pytest
 import redis
 
+from app.adapters.redis_client import connect
 from app.adapters.rq_queue import FAILURE_TTL_S, MAX_RETRIES, QUEUES, RqRunQueue, job_id
 from app.domain.errors import CapacityReduced, StoreUnavailable
 from app.domain.request import Priority
@@ -101,19 +102,19 @@ async def test_a_run_enqueued_while_its_job_still_runs_gets_another(
 
 @pytest.mark.anyio
 async def test_a_full_queue_has_no_room(valkey_url: str, client: redis.Redis) -> None:
-    queue = RqRunQueue(valkey_url, limit=2)
-    await queue.enqueue(key("1"), Priority.HIGH, 60)
-    await queue.check_room()
-    await queue.enqueue(key("2"), Priority.BULK, 60)
-    before = set(client.scan_iter())
-    with pytest.raises(CapacityReduced):
+    async with connect(valkey_url) as connection:
+        queue = RqRunQueue(connection, limit=2)
+        await queue.enqueue(key("1"), Priority.HIGH, 60)
         await queue.check_room()
-    assert set(client.scan_iter()) == before
-    # What was accepted while there was room finds a place, even when others were quicker.
-    await queue.enqueue(key("1"), Priority.HIGH, 60)
-    await queue.enqueue(key("3"), Priority.NORMAL, 60)
-    assert sum((await queue.depth()).by_priority.values()) == 3
-    await queue.aclose()
+        await queue.enqueue(key("2"), Priority.BULK, 60)
+        before = set(client.scan_iter())
+        with pytest.raises(CapacityReduced):
+            await queue.check_room()
+        assert set(client.scan_iter()) == before
+        # What was accepted while there was room finds a place, even when others were quicker.
+        await queue.enqueue(key("1"), Priority.HIGH, 60)
+        await queue.enqueue(key("3"), Priority.NORMAL, 60)
+        assert sum((await queue.depth()).by_priority.values()) == 3
 
 
 @pytest.mark.anyio
@@ -194,7 +195,7 @@ async def test_removing_leaves_no_trace(queue: RqRunQueue, client: redis.Redis, 
 
 @pytest.mark.anyio
 async def test_an_absent_redis_is_told_as_such() -> None:
-    queue = RqRunQueue("unix:///nowhere/valkey.sock", limit=10)
+    queue = RqRunQueue(connect("unix:///nowhere/valkey.sock"), limit=10)
     for call in (
         queue.enqueue(key("1"), Priority.NORMAL, 60),
         queue.check_room(),
@@ -204,7 +205,6 @@ async def test_an_absent_redis_is_told_as_such() -> None:
     ):
         with pytest.raises(StoreUnavailable):
             await call
-    await queue.aclose()
 
 
 def test_queues_are_drained_in_the_order_of_priority() -> None:
