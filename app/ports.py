@@ -1,6 +1,6 @@
 """What the core needs from outside, each as a Protocol; `app/wiring.py` chooses who serves it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -162,10 +162,9 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as the store has it; `body` is the JSON of the Run, `etag` changes with every change of it."""
+    """A run as the store has it; `body` is the JSON of the Run."""
 
     body: bytes
-    etag: str
     status: RunStatus
     fingerprint: str
 
@@ -241,15 +240,15 @@ class RunStore(Protocol):
         """Extend the lease; False when the claim is no longer valid (cancelled, taken over, deleted)."""
         ...
 
-    async def checkpoint(self, claim: Claim, run: Run, event: str | None) -> bool:
-        """Keep a running run as it is now; False as for renew.
+    async def checkpoint(self, claim: Claim, run: Run, event: str | None, cache_keys: Sequence[str] = ()) -> bool:
+        """Keep a running run as it is now, and more keys it may have cached answers under; False as for renew.
 
         With `event`, the name of the step that ended, listeners are told and the event is kept.
         """
         ...
 
     async def finish(
-        self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool, last_step: StepEnd | None = None
+        self, claim: Claim, run: Run, *, cache_keys: Sequence[str], keep_request: bool, last_step: StepEnd | None = None
     ) -> bool:
         """Write the end state, once; False when the claim is no longer valid and nothing was written.
 
@@ -257,7 +256,7 @@ class RunStore(Protocol):
         """
         ...
 
-    async def release(self, claim: Claim) -> bool:
+    async def release(self, claim: Claim, cache_keys: Sequence[str] = ()) -> bool:
         """Give a running run back as queued, its partial results kept."""
         ...
 
@@ -287,6 +286,10 @@ class RunStore(Protocol):
         """Tie an Idempotency-Key to these run ids, or return what it is tied to already."""
         ...
 
+    async def recall(self, tenant: str, idempotency_key: str) -> "Remembered | None":
+        """Return what an Idempotency-Key is tied to, or None."""
+        ...
+
     async def fence_key(self) -> bytes:
         """Return the secret that fences are made with: 32 random bytes, made once and shared by all processes."""
         ...
@@ -297,9 +300,8 @@ class RunStore(Protocol):
 
 
 class Remembered(NamedTuple):
-    """What an Idempotency-Key stands for; `new` when this call tied it."""
+    """What an Idempotency-Key stands for."""
 
-    new: bool
     fingerprint: str
     run_ids: tuple[str, ...]
 
@@ -379,6 +381,10 @@ class Telemetry(Protocol):
 
     def run_finished(self, scorer: str, mode: str, status: str, seconds: float, score: float | None) -> None:
         """Count a run's end; `score` is that of a scale of 1."""
+        ...
+
+    def run_left(self, scorer: str, mode: str) -> None:
+        """Note that a run's execution ended here without the run: it was given back, taken over or deleted."""
         ...
 
     def queue_waited(self, priority: str, seconds: float) -> None: ...

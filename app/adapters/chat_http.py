@@ -16,7 +16,7 @@ from app.adapters.judge_http import Endpoint
 from app.adapters.judge_spec import JudgeSpec
 from app.adapters.retries import RetryPolicy
 from app.adapters.retry_after import retry_after_s
-from app.domain.errors import ContextOverflow, JudgeTimeout
+from app.domain.errors import ContextOverflow, JudgeError, JudgeTimeout
 from app.ports import Clock, Completion, FinishReason, Prompt, Telemetry
 
 log = structlog.get_logger(__name__)
@@ -134,7 +134,10 @@ class ChatHttpModel:
         left_s = deadline - self._clock.monotonic()
         wait_s = self._retries.wait_s(retries, failed.retry_after_s, left_s)
         if wait_s is None:
-            raise failed.final(_why_no_more(failed, retries, self._retries.max_retries)) from None
+            error = failed.final(_why_no_more(failed, retries, self._retries.max_retries))
+            if isinstance(error, JudgeError):
+                error.own_deadline = retries < self._retries.max_retries or left_s <= 0
+            raise error from None
         self._telemetry.judge_retried(self.id, failed.outcome)
         await self._pause(wait_s)
 
@@ -150,7 +153,7 @@ class ChatHttpModel:
         started = self._clock.monotonic()
         timeout_s = min(self._spec.timeout_s, deadline - started)
         if timeout_s <= 0:
-            raise JudgeTimeout("The run's time was over before the judge model could be asked")
+            raise JudgeTimeout("The run's time was over before the judge model could be asked", own_deadline=True)
         outcome, completion = Outcome.CANCELLED, None
         try:
             answer = await self._endpoint.post(body, timeout_s)
@@ -197,7 +200,7 @@ class ChatHttpModel:
             async with asyncio.timeout(deadline - self._clock.monotonic()):
                 await waiting
         except TimeoutError:
-            raise JudgeTimeout("The run's time was over before the judge model was free") from None
+            raise JudgeTimeout("The run's time was over before the judge model was free", own_deadline=True) from None
 
 
 def _why_no_more(failed: CallFailed, retries: int, max_retries: int) -> str:

@@ -16,7 +16,7 @@ HOME idempotency:DIGEST               string  JSON: fingerprint, run ids        
 assay:fence-key                       string  32 random bytes                                    for good
 ====================================  ======  =================================================  ===================
 
-Fields of a run: `body` (JSON of the Run), `etag`, `version` (counts changes of the body), `status`, `fingerprint`,
+Fields of a run: `body` (JSON of the Run), `status`, `fingerprint`,
 `token` (counts claims: the highest is the valid one), `lease_us` (end of its lease on the server's clock), `operation`
 (the last change's own id, so that a repeated command is known), and for DELETE: `member`, `indexes`, `idempotency`,
 `cache_keys`.
@@ -28,6 +28,7 @@ and publishes on `assay:changed`. A run that is tried again after most of its li
 import json
 import re
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -45,7 +46,7 @@ from app.ports import Claim, Created, ListQuery, NewRun, Page, Remembered, RunKe
 PING_S = 1.0
 # Members looked at for one page of a filtered list, however few of them match.
 LIST_BUDGET = 2_000
-STORED_FIELDS = ["body", "etag", "status", "fingerprint"]
+STORED_FIELDS = ["body", "status", "fingerprint"]
 RUN_SCRIPTS = ("create", "claim", "renew", "checkpoint", "finish", "release", "cancel", "requeue", "delete")
 EVENT_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 
@@ -105,17 +106,17 @@ class RedisRunStore:
         """Extend the lease; False when the claim is no longer valid (cancelled, taken over, deleted)."""
         return bool(await self._change("renew", claim.key, claim.token, _milliseconds(lease_s)))
 
-    async def checkpoint(self, claim: Claim, run: Run, event: str | None) -> bool:
-        """Keep a running run as it is now; False as for renew.
+    async def checkpoint(self, claim: Claim, run: Run, event: str | None, cache_keys: Sequence[str] = ()) -> bool:
+        """Keep a running run as it is now, and more keys it may have cached answers under; False as for renew.
 
         With `event`, the name of the step that ended, listeners are told and the event is kept.
         """
         body = _in_status(run, RunStatus.RUNNING).model_dump_json(by_alias=True)
         data = "" if event is None else _step_event(event, body)
-        return bool(await self._change("checkpoint", claim.key, claim.token, body, data))
+        return bool(await self._change("checkpoint", claim.key, claim.token, body, data, _lines(cache_keys)))
 
     async def finish(
-        self, claim: Claim, run: Run, *, cache_keys: list[str], keep_request: bool, last_step: StepEnd | None = None
+        self, claim: Claim, run: Run, *, cache_keys: Sequence[str], keep_request: bool, last_step: StepEnd | None = None
     ) -> bool:
         """Write the end state, once; False when the claim is no longer valid and nothing was written.
 
@@ -129,15 +130,15 @@ class RedisRunStore:
             claim.token,
             run.model_dump_json(by_alias=True),
             run.status.value,
-            "".join(f"{key}\n" for key in cache_keys),
+            _lines(cache_keys),
             int(keep_request),
             "" if last_step is None else _step_event(last_step.event, last_step.run.model_dump_json(by_alias=True)),
         )
         return bool(written)
 
-    async def release(self, claim: Claim) -> bool:
+    async def release(self, claim: Claim, cache_keys: Sequence[str] = ()) -> bool:
         """Give a running run back as queued, its partial results kept."""
-        return bool(await self._change("release", claim.key, claim.token))
+        return bool(await self._change("release", claim.key, claim.token, _lines(cache_keys)))
 
     async def cancel(self, key: RunKey, now: datetime) -> StoredRun | None:
         """End a queued or running run as cancelled; returns the run as it stands then, None when unknown."""
@@ -183,15 +184,22 @@ class RedisRunStore:
     ) -> Remembered:
         """Tie an Idempotency-Key to these run ids, or return what it is tied to already."""
         record = run_keys.idempotency_record(tenant, idempotency_key)
-        ours = {"fingerprint": fingerprint, "runIds": run_ids, "operation": secrets.token_hex(8)}
+        ours = json.dumps({"fingerprint": fingerprint, "runIds": run_ids})
         async with store_answers():
-            await self._client.set(record, json.dumps(ours), nx=True, ex=self._idempotency_ttl_s)
-            kept = await self._client.get(record)
-        if kept is None:
+            await self._client.set(record, ours, nx=True, ex=self._idempotency_ttl_s)
+        known = await self.recall(tenant, idempotency_key)
+        if known is None:
             raise StoreUnavailable
+        return known
+
+    async def recall(self, tenant: str, idempotency_key: str) -> Remembered | None:
+        """Return what an Idempotency-Key is tied to, or None."""
+        async with store_answers():
+            kept = await self._client.get(run_keys.idempotency_record(tenant, idempotency_key))
+        if kept is None:
+            return None
         known = json.loads(kept)
-        is_new = known["operation"] == ours["operation"]
-        return Remembered(new=is_new, fingerprint=known["fingerprint"], run_ids=tuple(known["runIds"]))
+        return Remembered(fingerprint=known["fingerprint"], run_ids=tuple(known["runIds"]))
 
     async def fence_key(self) -> bytes:
         """Return the secret that fences are made with: 32 random bytes, made once and shared by all processes."""
@@ -221,8 +229,12 @@ def _in_status(run: Run, status: RunStatus) -> Run:
 
 
 def _stored(fields: list[Any]) -> StoredRun:
-    body, etag, status, fingerprint = fields
-    return StoredRun(body, etag.decode(), RunStatus(status.decode()), fingerprint.decode())
+    body, status, fingerprint = fields
+    return StoredRun(body, RunStatus(status.decode()), fingerprint.decode())
+
+
+def _lines(keys: Sequence[str]) -> str:
+    return "".join(f"{key}\n" for key in keys)
 
 
 def _step_event(step: str, body: str) -> str:

@@ -28,12 +28,12 @@ class Flown(NamedTuple, Generic[T]):
 class SingleFlight(Generic[T]):
     """The first caller of a key leads, in its own task and with its own question; those who come meanwhile wait.
 
-    An error of the `shared` kinds is everybody's. When the leader is cancelled or fails otherwise, the first waiter
-    leads next. A waiter that is cancelled disturbs nobody.
+    An error that `is_shared` is everybody's. When the leader is cancelled or fails otherwise, the first waiter leads
+    next. A waiter that is cancelled disturbs nobody.
     """
 
-    def __init__(self, shared: tuple[type[Exception], ...]) -> None:
-        self._shared = shared
+    def __init__(self, is_shared: Callable[[Exception], bool]) -> None:
+        self._is_shared = is_shared
         self._flights: dict[str, asyncio.Future[_Landed[T] | _Failed | None]] = {}
 
     async def fly(self, key: str, lead: Callable[[], Awaitable[T]]) -> Flown[T]:
@@ -54,8 +54,9 @@ class SingleFlight(Generic[T]):
         try:
             value = await lead()
             outcome = _Landed(value)
-        except self._shared as error:
-            outcome = _Failed(error)
+        except Exception as error:
+            if self._is_shared(error):
+                outcome = _Failed(error)
             raise
         finally:
             del self._flights[key]

@@ -179,7 +179,14 @@ class RunExpired(AssayError):
 
 
 class JudgeError(AssayError):
-    """The judge model gave no usable answer."""
+    """The judge model gave no usable answer.
+
+    `own_deadline` when it was this run's deadline that left no time: a run with more time may still get an answer.
+    """
+
+    def __init__(self, detail: str, *, own_deadline: bool = False) -> None:
+        super().__init__(detail)
+        self.own_deadline = own_deadline
 
 
 class JudgeTimeout(JudgeError):

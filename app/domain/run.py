@@ -1,6 +1,5 @@
 """The run: what is stored, what callers poll, what the worker fills in. There is one schema for all three."""
 
-import hashlib
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -131,8 +130,3 @@ class RunEvent(Model):
     id: str
     event: Literal["step", "run"]
     data: str
-
-
-def etag_of(body: bytes) -> str:
-    """Return the entity tag of a run's JSON: its SHA-256, cut to 128 bits."""
-    return hashlib.sha256(body).hexdigest()[:32]

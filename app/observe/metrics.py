@@ -165,6 +165,10 @@ class PrometheusTelemetry:
         if score is not None:
             self._scores.of(scorer).observe(score)
 
+    def run_left(self, scorer: str, mode: str) -> None:
+        """Note that a run's execution ended here without the run: it was given back, taken over or deleted."""
+        self._in_flight.of(self._known(scorer), mode).dec()
+
     def queue_waited(self, priority: str, seconds: float) -> None:
         """Note how long a queued run waited."""
         self._queue_wait.of(priority).observe(seconds)

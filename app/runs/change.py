@@ -27,6 +27,8 @@ async def retry_run(deps: Deps, key: RunKey) -> StoredRun:
     Raises NotFound, RunConflict when the run did not end so or its texts are not kept, CapacityReduced.
     """
     stored = await get_run(deps, key)
+    if stored.status is RunStatus.QUEUED:
+        return await _queued_still(deps, key, stored)
     if stored.status not in RETRYABLE:
         raise RunConflict("Only a failed, expired or cancelled run can be run again")
     request = await deps.store.get_request(key)
@@ -39,6 +41,14 @@ async def retry_run(deps: Deps, key: RunKey) -> StoredRun:
     await deps.queue.remove(key)
     await enqueue(deps, key, run, request.priority)
     return await get_run(deps, key)
+
+
+async def _queued_still(deps: Deps, key: RunKey, stored: StoredRun) -> StoredRun:
+    """A retry before may have died between the store and the queue; a run that waits in line keeps its place."""
+    request = await deps.store.get_request(key)
+    if request is not None:
+        await enqueue(deps, key, Run.model_validate_json(stored.body), request.priority)
+    return stored
 
 
 def _queued_again(deps: Deps, run: Run, timeout_ms: int) -> Run:
@@ -66,7 +76,8 @@ def _queued_again(deps: Deps, run: Run, timeout_ms: int) -> Run:
 async def delete_run(deps: Deps, key: RunKey) -> None:
     """Remove the run, its job and the replies it cached; raises NotFound."""
     cache_keys = await deps.store.delete(key)
+    if cache_keys:
+        await deps.cache.forget(cache_keys)
     await deps.queue.remove(key)
     if cache_keys is None:
         raise NotFound("There is no run with this id, or it is no longer kept")
-    await deps.cache.forget(cache_keys)

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 import structlog
 
 from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
-from app.domain.request import RunRequest, StorePolicy
+from app.domain.request import Mode, RunRequest, StorePolicy
 from app.domain.run import Run, RunStatus, Step
+from app.judge.answers import PRIVATE_PREFIX
 from app.judge.execute import Judge, judge_run
 from app.ports import Claim, RunKey, StepEnd
 from app.runs.deps import Deps
@@ -18,9 +19,8 @@ from app.runs.kept import kept
 
 log = structlog.get_logger()
 
-PRIVATE_KEY_PREFIX = "run:"
 FINISH_PAUSE_S = 0.5
-LAST_MOMENTS_S = 0.2
+REASON_MARGIN_S = 0.2
 
 
 @dataclass(slots=True)
@@ -29,14 +29,20 @@ class _Judged:
 
     run: Run
     cache_keys: list[str] = field(default_factory=list)
+    keys_written: int = 0
     last_step: StepEnd | None = None
+
+    @property
+    def unwritten_keys(self) -> list[str]:
+        """The keys that the store does not know of yet."""
+        return self.cache_keys[self.keys_written :]
 
 
 class ClaimLost(Exception):
     """The run was cancelled, deleted or taken over: what was computed must not be written."""
 
 
-async def execute_claimed_run(deps: Deps, key: RunKey) -> None:
+async def execute_queued_run(deps: Deps, key: RunKey) -> None:
     """Claim a queued run and execute it; quiet when there is nothing to claim. What a worker's job does.
 
     Keeps trying to write the end state while the store is away, since the answers are paid for.
@@ -45,7 +51,7 @@ async def execute_claimed_run(deps: Deps, key: RunKey) -> None:
     if claim is None:
         return
     with contextlib.suppress(ClaimLost):
-        await execute_run(deps, claim, mode="queued", patience_s=deps.policy.finish_patience_s)
+        await execute_run(deps, claim, Mode.QUEUED, patience_s=deps.policy.finish_patience_s)
 
 
 async def _claim_when_free(deps: Deps, key: RunKey) -> Claim | None:
@@ -69,23 +75,23 @@ async def claim_run(deps: Deps, key: RunKey) -> Claim | None:
     claim = await deps.store.claim(key, deps.policy.lease_s)
     if claim is None:
         return None
-    now = deps.clock.now()
-    queued_ms = _milliseconds_since(_accepted_at(claim.run, claim.request), now)
-    deps.telemetry.queue_waited(claim.request.priority.value, queued_ms / 1000)
-    run = claim.run.model_copy(
-        update={
-            "status": RunStatus.RUNNING,
-            "started_at": now,
-            "attempts": claim.run.attempts + 1,
-            "timings": claim.run.timings.model_copy(update={"queued_ms": queued_ms}),
-        }
-    )
+    run = claim.run.model_copy(update={"status": RunStatus.RUNNING, "attempts": claim.run.attempts + 1})
+    if run.started_at is None:
+        run = _started(deps, run, claim.request)
     with contextlib.suppress(StoreUnavailable):
         await deps.store.checkpoint(claim, run, None)
     return replace(claim, run=run)
 
 
-async def execute_run(deps: Deps, claim: Claim, *, mode: str, patience_s: float = 0.0) -> Run:
+def _started(deps: Deps, run: Run, request: RunRequest) -> Run:
+    now = deps.clock.now()
+    queued_ms = _milliseconds_since(_accepted_at(run, request), now)
+    deps.telemetry.queue_waited(request.priority.value, queued_ms / 1000)
+    timings = run.timings.model_copy(update={"queued_ms": queued_ms})
+    return run.model_copy(update={"started_at": now, "timings": timings})
+
+
+async def execute_run(deps: Deps, claim: Claim, mode: Mode, *, patience_s: float = 0.0) -> Run:
     """Judge the claimed run and write its end state, once; returns the run as it ended and as it is kept.
 
     Raises ClaimLost when somebody else decides over the run now, StoreUnavailable when the end state could not be
@@ -97,11 +103,10 @@ async def execute_run(deps: Deps, claim: Claim, *, mode: str, patience_s: float 
             await _judge_while_held(deps, claim, judged)
             await _finish(deps, claim, judged, patience_s)
         except asyncio.CancelledError:
-            await _give_back(deps, claim)
+            await _give_back(deps, claim, judged)
             raise
         except ClaimLost:
-            await deps.cache.forget(judged.cache_keys)
-            log.info("run_claim_lost", run_id=claim.run.run_id, mode=mode)
+            await _forget_answers_of_the_dead(deps, claim, judged)
             raise
         outcome.append(judged.run)
     return judged.run
@@ -113,36 +118,32 @@ async def execute_unstored(deps: Deps, claim: Claim) -> Run:
     async def on_step(run: Run, step: Step) -> None:
         """Nothing is kept."""
 
-    with _telemetry(deps, claim.run, "inline") as outcome:
+    with _telemetry(deps, claim.run, Mode.INLINE) as outcome:
         run = _ended(deps, await _judge_until_deadline(deps, claim, on_step, [], keeper=None), claim.request)
         outcome.append(run)
     return run
 
 
 @contextlib.contextmanager
-def _telemetry(deps: Deps, run: Run, mode: str) -> Iterator[list[Run]]:
+def _telemetry(deps: Deps, run: Run, mode: Mode) -> Iterator[list[Run]]:
     deps.telemetry.run_started(run.scorer_id, mode)
     started = deps.clock.monotonic()
     outcome: list[Run] = []
     try:
         yield outcome
     finally:
-        ended = outcome[0] if outcome else None
-        status = ended.status.value if ended else "abandoned"
-        seconds = deps.clock.monotonic() - started
-        deps.telemetry.run_finished(run.scorer_id, mode, status, seconds, _unscaled_score(ended))
-        log.info(
-            "run_finished",
-            run_id=run.run_id,
-            scorer=run.scorer_id,
-            mode=mode,
-            status=status,
-            error=ended.error.code.value if ended and ended.error else None,
-        )
+        if outcome:
+            _tell_end(deps, outcome[0], mode, deps.clock.monotonic() - started)
+        else:
+            deps.telemetry.run_left(run.scorer_id, mode)
+            log.info("run_left", run_id=run.run_id, scorer=run.scorer_id, mode=mode)
 
 
-def _unscaled_score(run: Run | None) -> float | None:
-    return None if run is None or run.score is None else run.score / run.scale
+def _tell_end(deps: Deps, run: Run, mode: Mode, seconds: float) -> None:
+    unscaled = None if run.score is None else run.score / run.scale
+    deps.telemetry.run_finished(run.scorer_id, mode, run.status, seconds, unscaled)
+    error = None if run.error is None else run.error.code
+    log.info("run_finished", run_id=run.run_id, scorer=run.scorer_id, mode=mode, status=run.status, error=error)
 
 
 async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged) -> None:
@@ -155,8 +156,9 @@ async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged) -> None:
             return
         # A partial result that can't be written now is no reason to stop: the end state carries all of it.
         with contextlib.suppress(StoreUnavailable):
-            if not await deps.store.checkpoint(claim, kept(run, policy), step.value):
+            if not await deps.store.checkpoint(claim, kept(run, policy), step.value, judged.unwritten_keys):
                 raise ClaimLost
+            judged.keys_written = len(judged.cache_keys)
 
     keeper = asyncio.create_task(_keep_lease(deps, claim))
     try:
@@ -194,7 +196,7 @@ async def _judge_until_deadline(
         await on_step(run, step)
 
     # The judge is given a little less, so that a reason that comes too late costs the reason and not the score.
-    judges_deadline = deps.clock.monotonic() + seconds_left - min(LAST_MOMENTS_S, seconds_left * 0.05)
+    judges_deadline = deps.clock.monotonic() + seconds_left - min(REASON_MARGIN_S, seconds_left * 0.05)
     judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys))
     tasks = {judging} if keeper is None else {judging, keeper}
     try:
@@ -283,7 +285,7 @@ async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) 
             written = await deps.store.finish(
                 claim,
                 judged.run,
-                cache_keys=[key for key in judged.cache_keys if not key.startswith(PRIVATE_KEY_PREFIX)],
+                cache_keys=judged.unwritten_keys,
                 keep_request=claim.request.store is StorePolicy.FULL,
                 last_step=judged.last_step,
             )
@@ -294,12 +296,19 @@ async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) 
             await asyncio.sleep(FINISH_PAUSE_S)
     if not written:
         raise ClaimLost
-    private = [key for key in judged.cache_keys if key.startswith(PRIVATE_KEY_PREFIX)]
+    private = [key for key in judged.cache_keys if key.startswith(PRIVATE_PREFIX)]
     if private:
         await deps.cache.forget(private)
 
 
-async def _give_back(deps: Deps, claim: Claim) -> None:
+async def _give_back(deps: Deps, claim: Claim, judged: _Judged) -> None:
     # The lease would end by itself; giving back at once only saves the next worker the wait.
     with contextlib.suppress(StoreUnavailable):
-        await asyncio.shield(deps.store.release(claim))
+        await asyncio.shield(deps.store.release(claim, judged.unwritten_keys))
+
+
+async def _forget_answers_of_the_dead(deps: Deps, claim: Claim, judged: _Judged) -> None:
+    """Forget what was cached for a run that was deleted; who took a run over goes on with its answers."""
+    with contextlib.suppress(StoreUnavailable):
+        if await deps.store.get(claim.key) is None:
+            await deps.cache.forget(judged.cache_keys)

@@ -42,14 +42,14 @@ async def run_events(deps: Deps, key: RunKey, after: str | None) -> AsyncIterato
     async with deps.notifier.watch(key, steps=True) as watch:
         silent_since = deps.clock.monotonic()
         while True:
-            stored = await deps.store.get(key)
+            ended = await _is_over(deps, key)
             events = await deps.store.events(key, after)
             for event in events:
                 after = event.id
                 yield event
                 if event.event == "run":
                     return
-            if stored is None or stored.status.ended:
+            if ended:
                 return
             if events:
                 silent_since = deps.clock.monotonic()
@@ -57,6 +57,13 @@ async def run_events(deps: Deps, key: RunKey, after: str | None) -> AsyncIterato
                 silent_since = deps.clock.monotonic()
                 yield None
             await watch.changed(RECHECK_S)
+
+
+async def _is_over(deps: Deps, key: RunKey) -> bool:
+    try:
+        return (await get_run(deps, key)).status.ended
+    except NotFound:
+        return True
 
 
 async def list_runs(deps: Deps, query: ListQuery) -> Page:

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from app.domain.request import Mode
 from app.domain.run import Run
 from app.ports import RunKey, StoredRun
 from app.runs.deps import Deps
@@ -22,7 +23,7 @@ async def end_if_overdue(deps: Deps, key: RunKey, stored: StoredRun) -> StoredRu
         return stored
     with suppress(ClaimLost):
         # Past its deadline a run is ended without a call.
-        await execute_run(deps, claim, mode="queued")
+        await execute_run(deps, claim, Mode.QUEUED)
     return await deps.store.get(key) or stored
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.domain.errors import IdempotencyConflict, StoreUnavailable
-from app.domain.request import MultiScoreRequest, Priority, ScoreRequest, StorePolicy
+from app.domain.errors import CapacityReduced, IdempotencyConflict, StoreUnavailable
+from app.domain.request import Mode, MultiScoreRequest, Priority, ScoreRequest, StorePolicy
 from app.domain.run import Run, RunStatus
 from app.ports import Claim, NewRun, RunKey, StoredRun
 from app.runs.accept import (
@@ -35,6 +36,17 @@ class Submitted(NamedTuple):
     replayed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    """One POST: who asks for what, and how it is to be answered."""
+
+    tenant: str
+    body: ScoreRequest
+    queued: bool
+    wait_s: float | None
+    idempotency_key: str | None
+
+
 async def submit_run(
     deps: Deps,
     tenant: str,
@@ -47,18 +59,18 @@ async def submit_run(
 ) -> Submitted | None:
     """Score one text with one scorer; None when the traffic is not sampled.
 
-    `queued` answers at once; otherwise the answer comes when the run ended or `wait_s` (at most the configured
-    inline wait) is over, and then the run goes on in the queue. Raises InvalidRequest, NotFound, IdempotencyConflict,
-    NotConfigured, CapacityReduced and StoreUnavailable.
+    `queued` answers at once, or when `wait_s` is over; otherwise the answer comes when the run ended or `wait_s` (at
+    most the configured inline wait) is over, and then the run goes on in the queue. Raises InvalidRequest, NotFound,
+    IdempotencyConflict, NotConfigured, CapacityReduced and StoreUnavailable.
     """
     accepted = accept(deps, body, scorer_id)
+    submission = _Submission(tenant, body, queued, wait_s, idempotency_key)
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
-    run_ids = await _run_ids(
-        deps, tenant, (body.run_id or new_run_id(),), fingerprint(body, scorer_id), queued, idempotency_key
-    )
-    return await _submit(deps, tenant, run_ids[0], body, accepted, queued, wait_s, idempotency_key)
+    digest = fingerprint(body, scorer_id)
+    (run_id,) = await _settled_run_ids(deps, submission, digest, (body.run_id or new_run_id(),))
+    return await _submit(deps, submission, run_id, accepted)
 
 
 async def submit_runs(
@@ -72,14 +84,13 @@ async def submit_runs(
 ) -> list[Submitted] | None:
     """Score one text with several scorers, concurrently; as submit_run, one Submitted per scorer in order."""
     accepted = accept_many(deps, body)
+    submission = _Submission(tenant, body, queued, wait_s, idempotency_key)
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
-    run_ids = await _run_ids(
-        deps, tenant, run_ids_for(body, accepted), fingerprint(body, None), queued, idempotency_key
-    )
+    run_ids = await _settled_run_ids(deps, submission, fingerprint(body, None), run_ids_for(body, accepted))
     submitting = [
-        asyncio.create_task(_submit(deps, tenant, run_id, body, item, queued, wait_s, idempotency_key))
+        asyncio.create_task(_submit(deps, submission, run_id, item))
         for run_id, item in zip(run_ids, accepted, strict=True)
     ]
     # Every run is seen to its end before an error is told, so that none goes on behind the caller's back.
@@ -90,31 +101,36 @@ async def submit_runs(
     return [task.result() for task in submitting]
 
 
-async def _run_ids(
-    deps: Deps, tenant: str, run_ids: tuple[str, ...], digest: str, queued: bool, idempotency_key: str | None
+async def _settled_run_ids(
+    deps: Deps, submission: _Submission, digest: str, run_ids: tuple[str, ...]
 ) -> tuple[str, ...]:
-    if queued:
-        await deps.queue.check_room()
-    if idempotency_key is None:
+    """Return the ids under which these runs stand, or shall: those of the first request with the Idempotency-Key."""
+    if submission.queued:
+        await _check_room(deps, submission, run_ids)
+    if submission.idempotency_key is None:
         return run_ids
-    remembered = await deps.store.remember(tenant, idempotency_key, digest, run_ids)
+    remembered = await deps.store.remember(submission.tenant, submission.idempotency_key, digest, run_ids)
     if remembered.fingerprint != digest:
         raise IdempotencyConflict("This Idempotency-Key was used with another body; use a new key")
     return remembered.run_ids
 
 
-async def _submit(
-    deps: Deps,
-    tenant: str,
-    run_id: str,
-    body: ScoreRequest,
-    accepted: Accepted,
-    queued: bool,
-    wait_s: float | None,
-    idempotency_key: str | None,
-) -> Submitted:
+async def _check_room(deps: Deps, submission: _Submission, run_ids: tuple[str, ...]) -> None:
+    """Raise CapacityReduced when the queue is full and these runs are new; a repeat is answered all the same."""
+    try:
+        await deps.queue.check_room()
+    except CapacityReduced:
+        key, tenant = submission.idempotency_key, submission.tenant
+        if key is not None and await deps.store.recall(tenant, key) is not None:
+            return
+        if submission.body.run_id is None or await deps.store.get(RunKey(tenant, run_ids[0])) is None:
+            raise
+
+
+async def _submit(deps: Deps, submission: _Submission, run_id: str, accepted: Accepted) -> Submitted:
+    body, queued, wait_s = submission.body, submission.queued, submission.wait_s
     status = RunStatus.QUEUED if queued else RunStatus.RUNNING
-    new = new_run(deps, tenant, run_id, body, accepted, status, idempotency_key)
+    new = new_run(deps, submission.tenant, run_id, body, accepted, status, submission.idempotency_key)
     if body.store is StorePolicy.NONE:
         run = await execute_unstored(deps, Claim(key=new.key, token=0, run=new.run, request=new.request))
         return _answered(run, replayed=False)
@@ -138,7 +154,7 @@ def _inline_wait(deps: Deps, wait_s: float | None) -> float:
 
 
 async def _execute_inline(deps: Deps, claim: Claim, wait_s: float, *, replayed: bool = False) -> Submitted:
-    executing = asyncio.create_task(execute_run(deps, claim, mode="inline"))
+    executing = asyncio.create_task(execute_run(deps, claim, Mode.INLINE))
     try:
         await asyncio.wait({executing}, timeout=wait_s)
     finally:
@@ -154,10 +170,12 @@ async def _execute_inline(deps: Deps, claim: Claim, wait_s: float, *, replayed: 
 
 async def _hand_over(deps: Deps, claim: Claim, executing: asyncio.Task[Run]) -> None:
     """Let the queue go on with a run that this request no longer waits for; finished steps come from the cache."""
-    executing.cancel()
-    await asyncio.wait({executing})
-    if executing.cancelled():
+    try:
+        # First the job, which waits for this claim to end, so that the run is never without either.
         await enqueue(deps, claim.key, claim.run, claim.request.priority)
+    finally:
+        executing.cancel()
+        await asyncio.wait({executing})
 
 
 async def _join(deps: Deps, new: NewRun, wait_s: float, *, take_over: bool, replayed: bool) -> Submitted:

@@ -17,4 +17,4 @@ if status == 'queued' or status == 'running' then
   add_event('run', body)
   notify()
 end
-return redis.call('HMGET', RUN, 'body', 'etag', 'status', 'fingerprint')
+return redis.call('HMGET', RUN, 'body', 'status', 'fingerprint')

@@ -9,7 +9,8 @@ if not is_held_by(token) then
 end
 write_body(body)
 enter_status(status)
-redis.call('HSET', RUN, 'lease_us', 0, 'cache_keys', read('cache_keys') .. cache_keys)
+add_cache_keys(cache_keys)
+redis.call('HSET', RUN, 'lease_us', 0)
 if keep_request == '0' then
   redis.call('DEL', REQUEST)
 end

@@ -47,10 +47,14 @@ local function enter_status(status)
 end
 
 local function write_body(body)
-  local version = redis.call('HINCRBY', RUN, 'version', 1)
-  local etag = version .. '-' .. string.sub(redis.sha1hex(body), 1, 12)
-  redis.call('HSET', RUN, 'body', body, 'etag', etag, 'operation', OPERATION)
-  return etag
+  redis.call('HSET', RUN, 'body', body, 'operation', OPERATION)
+end
+
+-- Keys under which the run's answers may be cached, a line each: DELETE takes them along.
+local function add_cache_keys(lines)
+  if lines ~= '' then
+    redis.call('HSET', RUN, 'cache_keys', read('cache_keys') .. lines)
+  end
 end
 
 -- Within JSON a bare quote can't be part of a value, and of the fields that hold caller's text none comes before

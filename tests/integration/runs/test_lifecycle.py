@@ -1,14 +1,16 @@
 """Runs over HTTP, from acceptance to deletion."""
 
 import json
+import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import redis
 
 from tests.integration.runs.test_scores import unique
-from tests.integration.service import Service
+from tests.integration.service import LOOK_AGAIN_S, Service
 
 
 def new_id() -> str:
@@ -133,6 +135,31 @@ def test_delete_leaves_no_trace(service: Service, mode: str) -> None:
     assert service.client.delete(f"/v1/runs/{run_id}").status_code == 404
     for text in (canary, run_id):
         assert not traces(service.redis_url, text.encode())
+
+
+def test_delete_of_a_run_under_way_leaves_no_trace(service: Service) -> None:
+    canary = f"canary{new_id()}"
+    before = set(traces(service.redis_url, b"assay:answer:"))
+    service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True, "times": None})
+    answer = service.score(output=f"The {canary} village is always inferior.", headers={"Prefer": "wait=1"})
+    assert answer.status_code == 202
+    run_id = answer.json()["runId"]
+    assert service.client.delete(f"/v1/runs/{run_id}").status_code == 204
+    for text in (canary, run_id):
+        assert not traces(service.redis_url, text.encode())
+    assert set(traces(service.redis_url, b"assay:answer:")) == before
+
+
+def test_a_shorter_deadline_of_another_does_not_cost_the_run(service: Service) -> None:
+    service.stub.script({"status": 429, "headers": {"Retry-After": "3"}, "body": {"error": {"message": "slow down"}}})
+    output = unique()
+    with ThreadPoolExecutor(2) as threads:
+        hasty = threads.submit(service.score, output=output, timeoutMs=1500)
+        while service.judge_calls() < 1:
+            time.sleep(LOOK_AGAIN_S)
+        patient = threads.submit(service.score, output=output, timeoutMs=60_000)
+        assert hasty.result().status_code == 502
+        assert (patient.result().status_code, patient.result().json()["score"]) == (200, 0.3333)
 
 
 def traces(redis_url: str, text: bytes) -> list[bytes]:

@@ -114,11 +114,17 @@ def test_a_run_that_no_worker_takes_ends_at_its_deadline(valkey_url: str, tmp_pa
 
 def test_a_full_queue_accepts_nothing(valkey_url: str, tmp_path: Path) -> None:
     with Service(valkey_url, tmp_path, workers=0, queue_limit="1") as service:
-        assert service.score(output=unique(), mode="queued").status_code == 202
+        output = unique()
+        first = service.score(output=output, mode="queued", runId="accepted-run", headers={"Idempotency-Key": "first"})
+        assert first.status_code == 202
         refused = service.score(output=unique(), mode="queued", runId="refused-run", headers={"Idempotency-Key": "k"})
         assert (refused.status_code, refused.json()["code"]) == (503, "capacity_reduced")
         assert int(refused.headers["Retry-After"]) > 0
         assert service.client.get("/v1/runs/refused-run").status_code == 404
+        for repeat in ({"runId": "accepted-run"}, {}):
+            headers = {} if repeat else {"Idempotency-Key": "first"}
+            again = service.score(output=output, mode="queued", **repeat, headers=headers)
+            assert (again.status_code, again.headers["Idempotent-Replayed"]) == (202, "true"), repeat
         assert len(service.client.get("/v1/runs").json()["items"]) == 1
         assert service.score(output=unique()).status_code == 200
 

@@ -39,6 +39,7 @@ OPERATIONS: dict[str, Callable[[RedisRunStore], Awaitable[object]]] = {
     "list_page": lambda store: store.list_page(ListQuery("default")),
     "events": lambda store: store.events(NEW.key, None),
     "remember": lambda store: store.remember("default", "key", "f", ("the-run",)),
+    "recall": lambda store: store.recall("default", "key"),
     "fence_key": lambda store: store.fence_key(),
     "ping": lambda store: store.ping(),
 }

@@ -40,7 +40,7 @@ class Question:
 
 @pytest.fixture
 def flights() -> SingleFlight[str]:
-    return SingleFlight((SharedFault,))
+    return SingleFlight(lambda error: isinstance(error, SharedFault))
 
 
 async def started(*calls: Awaitable[object]) -> list[asyncio.Task[object]]:

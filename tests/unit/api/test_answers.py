@@ -19,7 +19,7 @@ ALL, WITHOUT = RunParameters(), RunParameters(include="")
 
 
 def stored(status: RunStatus = RunStatus.COMPLETED) -> StoredRun:
-    return StoredRun(body=BODY, etag="abc", status=status, fingerprint="f")
+    return StoredRun(body=BODY, status=status, fingerprint="f")
 
 
 def test_the_stored_bytes_are_the_answer() -> None:
