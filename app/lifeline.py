@@ -9,6 +9,8 @@ import threading
 import time
 
 STDIN = 0
+# More than API and workers take beyond their own limits: to close, to give runs back, to say farewell.
+DRAIN_MARGIN_S = 10.0
 
 
 def follow_stdin(grace_s: float) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import app
 from app.cli.child import Command
 from app.cli.judge_choice import JudgeChoice
+from app.lifeline import DRAIN_MARGIN_S
 from app.settings import Settings
 
 SOURCE = Path(app.__file__).parents[1]
@@ -20,8 +21,6 @@ LOCAL_TIMEOUT_S = 180.0
 # Per process: one is answered, one waits at the model, the others here, where no call's time runs yet.
 LOCAL_IN_FLIGHT = 2
 JUDGE_GRACE_S = 5.0
-# More than the processes themselves take beyond their own limits.
-DRAIN_MARGIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from app.lifeline import follow_stdin
+from app.lifeline import DRAIN_MARGIN_S, follow_stdin
 from app.settings import load_settings
 
 FollowStdin = Annotated[
@@ -18,7 +18,7 @@ def serve(follow: FollowStdin = False) -> None:
 
     settings = load_settings()
     if follow:
-        follow_stdin(grace_s=settings.inline_wait_s)
+        follow_stdin(grace_s=settings.inline_wait_s + DRAIN_MARGIN_S)
     serve_api(settings)
 
 
@@ -28,5 +28,5 @@ def worker(follow: FollowStdin = False) -> None:
 
     settings = load_settings()
     if follow:
-        follow_stdin(grace_s=settings.worker_grace_s)
+        follow_stdin(grace_s=settings.worker_grace_s + DRAIN_MARGIN_S)
     work()
