@@ -12,13 +12,12 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry
-
 if TYPE_CHECKING:
     import socket
     from collections.abc import AsyncIterator
 
     from fastapi import FastAPI
+    from prometheus_client import CollectorRegistry
 
     from app.api.app import Lifespan
     from app.api.state import AppState
@@ -34,7 +33,9 @@ def create_app(
 
     `stopping` is what its event streams end at, besides the end of the lifespan.
     """
-    registry = registry or CollectorRegistry()
+    from app.observe.exposition import make_registry
+
+    registry = registry or make_registry()
     stopping = stopping or asyncio.Event()
     return _app(settings, registry, lambda _app: _running(settings, registry, stopping))
 
@@ -55,8 +56,9 @@ def serve(settings: Settings, sockets: list[socket.socket] | None = None) -> Non
 
 async def _serve(settings: Settings, sockets: list[socket.socket] | None) -> None:
     from app.api.server import AssayServer, server_config
+    from app.observe.exposition import make_registry
 
-    registry, stopping = CollectorRegistry(), asyncio.Event()
+    registry, stopping = make_registry(), asyncio.Event()
     # Entered here and not by the server's lifespan, so that a wrong setting is raised and not printed as a crash.
     async with _running(settings, registry, stopping) as state:
         app = _app(settings, registry, lambda _app: contextlib.nullcontext(state))

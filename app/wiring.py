@@ -17,6 +17,7 @@ from app.adapters.redis_notifier import RedisNotifier
 from app.adapters.redis_runs import RedisRunStore
 from app.adapters.rq_queue import RqRunQueue
 from app.domain.errors import AssayError
+from app.observe.exposition import make_registry
 from app.observe.metrics import PrometheusTelemetry
 from app.runs.deps import Deps, RunPolicy
 from app.scorers import load_scorers
@@ -77,7 +78,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
     Without ASSAY_REDIS_URL the embedded Valkey is started, or joined when another process runs it. Raises
     SettingsError when a setting is wrong.
     """
-    registry = registry or CollectorRegistry()
+    registry = registry or make_registry()
     scorers = load_scorers()
     clock = SystemClock()
     telemetry = PrometheusTelemetry(registry, scorers=tuple(scorers))

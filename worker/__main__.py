@@ -46,10 +46,10 @@ def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
     )
 
 
-def main() -> None:
-    """Run a worker; exits with one line on standard error when it can't start."""
+def main(settings: Settings | None = None) -> None:
+    """Run a worker, by default with the environment's settings; exits with one line when it can't start."""
     try:
-        settings = load_settings()
+        settings = settings or load_settings()
         configure_logging(settings.log_level)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(work(settings))

@@ -4,7 +4,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, disable_created_metrics, start_http_server
+from prometheus_client import CollectorRegistry, start_http_server
 
 # As many workers as `assay up` starts at most.
 PORTS = 64
@@ -16,7 +16,6 @@ def serve_metrics(host: str, first_port: int, registry: CollectorRegistry) -> It
 
     Gives the port, or None when `first_port` is 0 or all are taken: a worker works without its metrics too.
     """
-    disable_created_metrics()  # type: ignore[no-untyped-call]
     for port in range(first_port, min(first_port + PORTS, 65536)) if first_port else ():
         try:
             server, thread = start_http_server(port, host, registry)

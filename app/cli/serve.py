@@ -29,4 +29,4 @@ def worker(follow: FollowStdin = False) -> None:
     settings = load_settings()
     if follow:
         follow_stdin(grace_s=settings.worker_grace_s + DRAIN_MARGIN_S)
-    work()
+    work(settings)

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
+from app.observe.exposition import make_registry
 from tests.integration.service import free_port
 from worker.metrics import serve_metrics
 
@@ -14,7 +15,7 @@ HOST = "127.0.0.1"
 
 @pytest.fixture
 def registry() -> CollectorRegistry:
-    registry = CollectorRegistry()
+    registry = make_registry()
     Counter("assay_runs", "Runs", registry=registry).inc(3)
     return registry
 

@@ -17,7 +17,7 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds after which a process would be ended hard."""
     limits: list[float] = []
     monkeypatch.setattr(commands, "load_settings", lambda: SETTINGS)
-    monkeypatch.setattr(commands, "follow_stdin", lambda grace_s: limits.append(grace_s))
+    monkeypatch.setattr(commands, "follow_stdin", lambda grace_s: limits.append(grace_s))  # noqa: PLW0108 - named
     monkeypatch.setattr(app.main, "serve", lambda *_: None)
     monkeypatch.setattr(worker.__main__, "main", lambda *_: None)
     return limits
@@ -31,6 +31,13 @@ def test_an_api_without_a_parent_has_time_to_answer_and_to_close(limits: list[fl
 def test_a_worker_without_a_parent_has_time_to_give_its_runs_back(limits: list[float]) -> None:
     commands.worker(follow=True)
     assert limits[0] > SETTINGS.worker_grace_s + GIVE_BACK_S
+
+
+def test_a_worker_works_with_the_settings_that_were_read(limits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Settings] = []
+    monkeypatch.setattr(worker.__main__, "main", given.append)
+    commands.worker()
+    assert given == [SETTINGS]
 
 
 def test_nobody_is_followed_unasked(limits: list[float]) -> None:

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from app.domain.errors import StoreUnavailable
 from app.domain.request import Priority
-from app.observe.exposition import exposition
+from app.observe.exposition import exposition, make_registry
 from app.observe.metrics import SECONDS, HttpMetrics, PrometheusTelemetry, QueueMetrics
 from app.observe.queue_watch import look_at_queue
 from app.ports import QueueDepth, RunKey, Telemetry
@@ -16,7 +16,7 @@ from app.ports import QueueDepth, RunKey, Telemetry
 
 @pytest.fixture
 def registry() -> CollectorRegistry:
-    return CollectorRegistry()
+    return make_registry()
 
 
 @pytest.fixture
