@@ -9,16 +9,21 @@ segments; no text is lost or doubled.
 
 import re
 import unicodedata
+from asyncio import CancelledError
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import structlog
 from sentencex import get_sentence_boundaries
+
+log = structlog.get_logger()
 
 MAX_SEGMENT = 600
 """Code points; longer sentences are split at whitespace, so that every segment fits a small model's window."""
 
 _CHUNK = 4_000  # sentencex needs quadratic time within a paragraph: it never sees more than this at once
 _LOOK_BACK = 64
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
 
 _LINE = re.compile(
     r"[•‣◦▪●]*[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029•‣◦▪●]+"  # a line, or the part of one that a bullet begins
@@ -57,7 +62,7 @@ def segments_of(text: str) -> list[Segment]:
 def _sentences(text: str, begin: int, end: int) -> Iterator[Bounds]:
     while begin < end:
         chunk = text[begin : min(begin + _CHUNK, end)]
-        ends = [begin + sentence["end_index"] for sentence in get_sentence_boundaries("en", chunk)]
+        ends = [begin + sentence_end for sentence_end in _sentence_ends(chunk)]
         if begin + len(chunk) < end:
             # The last sentence may go on behind the chunk.
             ends = ends[:-1] or [_break_point(text, begin, begin + len(chunk))]
@@ -65,6 +70,19 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[Bounds]:
         for stop in sorted(set(ends)):
             yield begin, stop
             begin = stop
+
+
+def _sentence_ends(chunk: str) -> list[int]:
+    # sentencex 1.0 panics at a full stop after a capital and a space of more than one byte ("B\u00a0.").
+    plain = _WIDE_SPACE.sub(" ", chunk)
+    try:
+        return [sentence["end_index"] for sentence in get_sentence_boundaries("en", plain)]
+    except (CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a panic in Rust code is no Exception
+        # One text must not end its run, or its worker, for the library's sake: the line goes unsplit.
+        log.warning("sentence splitter failed", error=type(error).__name__)
+        return [len(chunk)]
 
 
 def _joined(text: str, sentences: list[Bounds]) -> list[Bounds]:

@@ -1,4 +1,8 @@
+import asyncio
+from itertools import product
+
 import pytest
+import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 from sentencex import get_sentence_boundaries
@@ -51,6 +55,56 @@ ALPHABET = st.sampled_from("aB1.!?。？」「\"'()“”-• \n\r\t\u3000\x85é
 
 @given(st.text(st.one_of(ALPHABET, st.characters(exclude_categories=["Cs"])), max_size=2_500))
 def test_segments_are_verbatim_ordered_trimmed_bounded_and_complete(text: str) -> None:
+    check_segments(text)
+
+
+WIDE_SPACES = [chr(code) for code in range(0x80, 0x10000) if chr(code).isspace()]
+
+
+@pytest.mark.parametrize("space", WIDE_SPACES, ids=ascii)
+def test_spaces_beyond_ascii_before_a_mark(space: str) -> None:
+    for before, mark in product("Bb1.é", ".!?。"):
+        check_segments(f"{before}{space}{mark}")
+        check_segments(f"So it is. Then {before}{space}{mark}{space}Next, J{space}. R{space}{mark} Tolkien.")
+
+
+@given(st.text(st.sampled_from(["B", "x", ".", "!", " ", "\n", "”", "é", *WIDE_SPACES]), max_size=200))
+def test_texts_with_spaces_beyond_ascii(text: str) -> None:
+    check_segments(text)
+
+
+class Panic(BaseException):
+    """What a library in Rust raises when it panics: no Exception."""
+
+
+@pytest.mark.parametrize("error", [Panic, ValueError, MemoryError])
+def test_a_text_that_the_library_fails_at_is_cut_at_its_lines(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(language: str, text: str) -> None:
+        raise error(text)
+
+    monkeypatch.setattr("app.judge.segment.get_sentence_boundaries", fail)
+    with structlog.testing.capture_logs() as logs:
+        assert texts("One. Two.\n\nIt was in May. Women knew.") == ["One. Two.", "It was in May.", "Women knew."]
+    assert [entry["error"] for entry in logs] == [error.__name__] * 2
+    assert "One" not in str(logs)
+    check_segments("Many words. " * 1_000 + "\n" + "x" * 9_000)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt, SystemExit])
+def test_an_end_of_the_program_is_no_failure_of_the_library(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(language: str, text: str) -> None:
+        raise error
+
+    monkeypatch.setattr("app.judge.segment.get_sentence_boundaries", end)
+    with pytest.raises(error):
+        segments_of("One. Two.")
+
+
+def check_segments(text: str) -> None:
     segments = segments_of(text)
     covered = set()
     position = 0
