@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.integration.cli.house import House
@@ -94,12 +95,10 @@ def test_a_process_that_dies_is_started_again_and_said_so(make: Make, name: str)
                 answer = client.post("/v1/scorers/bias/runs", json={**BODY, "mode": "queued"})
                 assert client.get(answer.headers["Location"], params={"wait": 20}).json()["status"] == "completed"
                 break
-            except OSError:
+            except (OSError, httpx.TransportError):
                 time.sleep(0.05)
-            except Exception as error:
-                if type(error).__module__.partition(".")[0] != "httpx":
-                    raise
-                time.sleep(0.05)
+        else:
+            pytest.fail(f"no run is completed after the {name} was ended")
         assert house.end(signal.SIGINT) == 0
 
 
@@ -122,7 +121,7 @@ def test_the_line_to_try_works_when_pasted(make: Make) -> None:
         (line,) = re.findall(r"^curl .*$", house.printed(), re.MULTILINE)
         answer = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True, timeout=60)
         assert '"status": "completed"' in answer.stdout
-        assert "analyzePrompt" not in answer.stdout or '"analyzePrompt": null' in answer.stdout
+        assert "analyzePrompt" not in answer.stdout
 
 
 def test_no_secret_is_in_a_command_line_or_printed(make: Make) -> None:
