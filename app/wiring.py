@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
@@ -17,6 +16,7 @@ from app.adapters.redis_notifier import RedisNotifier
 from app.adapters.redis_runs import RedisRunStore
 from app.adapters.rq_queue import RqRunQueue
 from app.domain.errors import AssayError
+from app.domain.readiness import ReadinessCheck
 from app.observe.exposition import make_registry
 from app.observe.metrics import PrometheusTelemetry
 from app.runs.deps import Deps, RunPolicy
@@ -24,15 +24,6 @@ from app.scorers import load_scorers
 from app.settings import Settings
 
 CHECK_S = 1.0
-
-
-class Check(NamedTuple):
-    """One line of `/readyz` and `assay doctor`: `needed` checks decide whether the process is ready."""
-
-    name: str
-    ok: bool
-    detail: str
-    needed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +34,26 @@ class Wired:
     registry: CollectorRegistry
     redis_url: str = field(repr=False)
 
-    async def check(self) -> list[Check]:
+    async def check(self) -> list[ReadinessCheck]:
         """Look at what the process depends on; takes at most a second and never raises."""
         store, workers = await asyncio.gather(_answers(self.deps.store.ping()), self._workers())
         model = self.deps.models.default
-        judge = Check("judge", model is not None, model or "set ASSAY_JUDGE_MODEL or ASSAY_MODELS_FILE", needed=True)
-        return [Check("redis", store is None, store or "answers", needed=True), workers, judge]
+        hint = "set ASSAY_JUDGE_MODEL or ASSAY_MODELS_FILE"
+        return [
+            ReadinessCheck(name="redis", ok=store is None, needed=True, detail=store or "answers"),
+            workers,
+            ReadinessCheck(name="judge", ok=model is not None, needed=True, detail=model or hint),
+        ]
 
-    async def _workers(self) -> Check:
+    async def _workers(self) -> ReadinessCheck:
         try:
             async with asyncio.timeout(CHECK_S):
                 alive = await self.deps.queue.workers()
         except (AssayError, TimeoutError):
-            return Check("workers", ok=False, detail="unknown, since Redis does not answer", needed=False)
+            detail = "unknown, since Redis does not answer"
+            return ReadinessCheck(name="workers", ok=False, needed=False, detail=detail)
         detail = f"{alive} alive" if alive else "no worker is alive: queued runs wait until one starts"
-        return Check("workers", alive > 0, detail, needed=False)
+        return ReadinessCheck(name="workers", ok=alive > 0, needed=False, detail=detail)
 
 
 async def _answers(ping: Awaitable[None]) -> str | None:

@@ -1,7 +1,7 @@
 """Is the process alive, is it ready, and what does it measure."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from pydantic import Field
@@ -14,6 +14,7 @@ from app.api.problems import PROBLEM_JSON, STATUS, Problem, trace_id_of
 from app.api.state import state_of
 from app.domain.errors import ErrorCode
 from app.domain.model import Model
+from app.domain.readiness import ReadinessCheck
 
 CHECK_LIMIT_S: Final = 1.5
 RETRY_AFTER_S: Final = "5"
@@ -27,26 +28,17 @@ class Liveness(Model):
     status: str = "alive"
 
 
-class ReadinessCheck(Model):
-    """One thing that was looked at; checks that are not `needed` only inform."""
-
-    name: str
-    ok: bool
-    needed: bool
-    detail: str
-
-
 class Readiness(Model):
     """All needed checks are well."""
 
     status: str = "ready"
-    checks: list[ReadinessCheck]
+    checks: Sequence[ReadinessCheck]
 
 
 class NotReady(Problem):
     """A needed check is not well."""
 
-    checks: list[ReadinessCheck] = Field(description="Everything that was looked at")
+    checks: Sequence[ReadinessCheck] = Field(description="Everything that was looked at")
 
 
 ALIVE: Final = Liveness().model_dump_json()
@@ -75,16 +67,15 @@ async def get_readiness(request: Request) -> Response:
     return Response(body.model_dump_json(exclude_none=True), STATUS[code], {"Retry-After": RETRY_AFTER_S}, PROBLEM_JSON)
 
 
-async def _checks(request: Request) -> list[ReadinessCheck]:
+async def _checks(request: Request) -> Sequence[ReadinessCheck]:
     state = state_of(request.scope)
     if state["stopping"].is_set():
         return [ReadinessCheck(name="server", ok=False, needed=True, detail="shutting down")]
     try:
         async with asyncio.timeout(CHECK_LIMIT_S):
-            seen = await state["check"]()
+            return await state["check"]()
     except TimeoutError:
         return [ReadinessCheck(name="checks", ok=False, needed=True, detail="no answer in time")]
-    return [ReadinessCheck(name=name, ok=ok, needed=needed, detail=detail) for name, ok, detail, needed in seen]
 
 
 def metrics_handler(exposition: Exposition) -> Callable[[Request], Awaitable[Response]]:

@@ -6,17 +6,15 @@ from typing import TypedDict, cast
 
 from starlette.types import Scope
 
+from app.domain.readiness import ReadinessCheck
 from app.runs.deps import Deps
-
-# Name, whether it is well, what was seen or is to be done, and whether serving needs it.
-Check = tuple[str, bool, str, bool]
 
 
 class AppState(TypedDict):
     """Set at start, never changed; `stopping` is set when the server begins to shut down."""
 
     deps: Deps
-    check: Callable[[], Awaitable[Sequence[Check]]]
+    check: Callable[[], Awaitable[Sequence[ReadinessCheck]]]
     stopping: asyncio.Event
     max_body_bytes: int
 
