@@ -1,5 +1,6 @@
 """What surrounds every request, as pure ASGI: a trace id, common headers, a metric, and a last resort."""
 
+import asyncio
 import os
 import re
 import time
@@ -104,7 +105,10 @@ class LastResort:
             await self.app(scope, receive, send_noting_start)
         except ClientDisconnect:
             return
-        except Exception:
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            # A panic of a library in Rust is no Exception, and no reason to answer worse than otherwise.
             log.exception("request_failed", route=scope.get(ROUTE_TEMPLATE, UNMATCHED), method=scope["method"])
             # A response that has begun can't be taken back; the server closes the connection, which tells the client.
             if not started:

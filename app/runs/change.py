@@ -7,7 +7,7 @@ from app.domain.run import Run, RunStatus, Timings, Usage
 from app.ports import RunKey, StoredRun
 from app.runs.deps import Deps
 from app.runs.follow import get_run
-from app.runs.submit import enqueue
+from app.runs.queueing import enqueue
 
 RETRYABLE = frozenset({RunStatus.FAILED, RunStatus.EXPIRED, RunStatus.CANCELLED})
 

@@ -1,7 +1,8 @@
 """What run semantics need from outside, in one immutable bundle."""
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.judge.scorer import Scorer
 from app.ports import AnswerCache, ChatModels, Clock, Notifier, RunQueue, RunStore, Telemetry
@@ -31,3 +32,5 @@ class Deps:
     clock: Clock
     telemetry: Telemetry
     policy: RunPolicy
+    finishing: set[asyncio.Task[None]] = field(default_factory=set)
+    """Runs that were judged while the store was away, still to be written."""

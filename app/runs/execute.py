@@ -2,25 +2,24 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import structlog
 
-from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
+from app.domain.errors import StoreUnavailable
 from app.domain.request import Mode, RunRequest, StorePolicy
 from app.domain.run import Run, RunStatus, Step
 from app.judge.answers import PRIVATE_PREFIX
-from app.judge.execute import Judge, judge_run
 from app.ports import Claim, RunKey, StepEnd
 from app.runs.deps import Deps
+from app.runs.judging import ClaimLost, judge_until_deadline
 from app.runs.kept import kept
 
 log = structlog.get_logger()
 
 FINISH_PAUSE_S = 0.5
-REASON_MARGIN_S = 0.2
 
 
 @dataclass(slots=True)
@@ -33,13 +32,18 @@ class _Judged:
     last_step: StepEnd | None = None
 
     @property
+    def private_keys(self) -> list[str]:
+        """The keys that nobody else may use, of no use when the run has ended."""
+        return [key for key in self.cache_keys if key.startswith(PRIVATE_PREFIX)]
+
+    @property
     def unwritten_keys(self) -> list[str]:
         """The keys that the store does not know of yet."""
         return self.cache_keys[self.keys_written :]
 
 
-class ClaimLost(Exception):
-    """The run was cancelled, deleted or taken over: what was computed must not be written."""
+class _NotWritten(StoreUnavailable):
+    """The end state of a run that was judged could not be written."""
 
 
 async def execute_queued_run(deps: Deps, key: RunKey) -> None:
@@ -92,16 +96,20 @@ def _started(deps: Deps, run: Run, request: RunRequest) -> Run:
 
 
 async def execute_run(deps: Deps, claim: Claim, mode: Mode, *, patience_s: float = 0.0) -> Run:
-    """Judge the claimed run and write its end state, once; returns the run as it ended and as it is kept.
+    """Judge the claimed run and write its end state, once; returns the run as it ended.
 
     Raises ClaimLost when somebody else decides over the run now, StoreUnavailable when the end state could not be
-    written within patience_s. When cancelled, gives the run back as queued with the steps it has.
+    written within patience_s; it is then tried on in the background. When cancelled, gives the run back as queued with
+    the steps it has.
     """
     with _telemetry(deps, claim.run, mode) as outcome:
         judged = _Judged(claim.run)
         try:
             await _judge_while_held(deps, claim, judged)
             await _finish(deps, claim, judged, patience_s)
+        except _NotWritten:
+            _finish_later(deps, claim, judged)
+            raise
         except asyncio.CancelledError:
             await _give_back(deps, claim, judged)
             raise
@@ -119,7 +127,7 @@ async def execute_unstored(deps: Deps, claim: Claim) -> Run:
         """Nothing is kept."""
 
     with _telemetry(deps, claim.run, Mode.INLINE) as outcome:
-        run = _ended(deps, await _judge_until_deadline(deps, claim, on_step, [], keeper=None), claim.request)
+        run = _ended(deps, await judge_until_deadline(deps, claim, on_step, [], keeper=None), claim.request)
         outcome.append(run)
     return run
 
@@ -162,10 +170,10 @@ async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged) -> None:
 
     keeper = asyncio.create_task(_keep_lease(deps, claim))
     try:
-        run = await _judge_until_deadline(deps, claim, on_step, judged.cache_keys, keeper)
+        run = await judge_until_deadline(deps, claim, on_step, judged.cache_keys, keeper)
     finally:
         keeper.cancel()
-    judged.run = kept(_ended(deps, run, claim.request), policy)
+    judged.run = _ended(deps, run, claim.request)
 
 
 async def _keep_lease(deps: Deps, claim: Claim) -> None:
@@ -176,88 +184,6 @@ async def _keep_lease(deps: Deps, claim: Claim) -> None:
             with contextlib.suppress(StoreUnavailable):
                 if not await deps.store.renew(claim, deps.policy.lease_s):
                     return
-
-
-async def _judge_until_deadline(
-    deps: Deps,
-    claim: Claim,
-    on_step: Callable[[Run, Step], Awaitable[None]],
-    cache_keys: list[str],
-    keeper: asyncio.Task[None] | None,
-) -> Run:
-    latest = claim.run
-    seconds_left = _seconds_left(deps, claim.run)
-    if seconds_left <= 0:
-        return _expired(latest)
-
-    async def remember(run: Run, step: Step) -> None:
-        nonlocal latest
-        latest = run
-        await on_step(run, step)
-
-    # The judge is given a little less, so that a reason that comes too late costs the reason and not the score.
-    judges_deadline = deps.clock.monotonic() + seconds_left - min(REASON_MARGIN_S, seconds_left * 0.05)
-    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys))
-    tasks = {judging} if keeper is None else {judging, keeper}
-    try:
-        await asyncio.wait(tasks, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if not judging.done():
-            judging.cancel()
-            await asyncio.wait({judging})
-    if not judging.cancelled():
-        run = judging.result()
-        timed_out = run.error is not None and run.error.code is ErrorCode.JUDGE_TIMEOUT
-        return _expired(run) if timed_out and deps.clock.monotonic() >= judges_deadline else run
-    if keeper is not None and keeper.done():
-        raise ClaimLost
-    return _expired(latest)
-
-
-async def _judge(
-    deps: Deps,
-    claim: Claim,
-    deadline: float,
-    on_step: Callable[[Run, Step], Awaitable[None]],
-    cache_keys: list[str],
-) -> Run:
-    run, request = claim.run, claim.request
-    try:
-        model = deps.models.get(request.model)
-    except KeyError:
-        return _failed(run, NotConfigured("The judge model of this run is no longer configured; add it and retry"))
-    judge = Judge(
-        model=model,
-        cache=deps.cache,
-        tenant=claim.key.tenant,
-        fence_key=await deps.store.fence_key(),
-        clock=deps.clock,
-        telemetry=deps.telemetry,
-    )
-    scorer = deps.scorers[run.scorer_id]
-    try:
-        return await judge_run(run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys)
-    except (ClaimLost, StoreUnavailable):
-        raise
-    except Exception:
-        # A bug must cost one run and not the worker; the traceback goes to the log without local variables.
-        log.exception("run_crashed", run_id=run.run_id, scorer=run.scorer_id)
-        return _failed(run, Internal("Assay failed on this run; the log tells why under its runId"))
-
-
-def _seconds_left(deps: Deps, run: Run) -> float:
-    if run.deadline_at is None:
-        return deps.policy.run_timeout_ms / 1000
-    return (run.deadline_at - deps.clock.now()).total_seconds()
-
-
-def _failed(run: Run, error: NotConfigured | Internal) -> Run:
-    return run.model_copy(update={"status": RunStatus.FAILED, "score": None, "error": error.as_run_error()})
-
-
-def _expired(run: Run) -> Run:
-    error = RunExpired("The deadline passed before the run ended; raise timeoutMs or use a faster judge")
-    return run.model_copy(update={"status": RunStatus.EXPIRED, "score": None, "error": error.as_run_error()})
 
 
 def _accepted_at(run: Run, request: RunRequest) -> datetime:
@@ -284,21 +210,34 @@ async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) 
         try:
             written = await deps.store.finish(
                 claim,
-                judged.run,
+                kept(judged.run, claim.request.store),
                 cache_keys=judged.unwritten_keys,
                 keep_request=claim.request.store is StorePolicy.FULL,
                 last_step=judged.last_step,
             )
             break
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             if deps.clock.monotonic() >= give_up:
-                raise
+                raise _NotWritten from error
             await asyncio.sleep(FINISH_PAUSE_S)
     if not written:
         raise ClaimLost
-    private = [key for key in judged.cache_keys if key.startswith(PRIVATE_PREFIX)]
-    if private:
-        await deps.cache.forget(private)
+    forgotten = judged.cache_keys if claim.request.store is StorePolicy.RESULT else judged.private_keys
+    if forgotten:
+        await deps.cache.forget(forgotten)
+
+
+def _finish_later(deps: Deps, claim: Claim, judged: _Judged) -> None:
+    """Go on trying to write a run that was judged while the store was away: its answers are paid for."""
+
+    async def finish() -> None:
+        with contextlib.suppress(ClaimLost, StoreUnavailable):
+            await _finish(deps, claim, judged, deps.policy.finish_patience_s)
+            log.info("run_finished_late", run_id=claim.run.run_id, status=judged.run.status)
+
+    task = asyncio.create_task(finish())
+    deps.finishing.add(task)
+    task.add_done_callback(deps.finishing.discard)
 
 
 async def _give_back(deps: Deps, claim: Claim, judged: _Judged) -> None:

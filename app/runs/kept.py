@@ -1,4 +1,7 @@
-"""What is kept of a run: `store: result` keeps neither prompts nor quotations of the scored text."""
+"""What is kept of a run: `store: result` keeps neither prompts nor quotations of the scored text.
+
+A reason is the judge's own words, but it is asked to quote the worst: reasons are answered and not kept.
+"""
 
 from typing import Any
 
@@ -12,6 +15,7 @@ def kept(run: Run, policy: StorePolicy) -> Run:
         return run
     return run.model_copy(
         update={
+            "reason": None,
             "preprocess_prompt": None,
             "analyze_prompt": None,
             "generate_reason_prompt": None,
@@ -23,13 +27,15 @@ def kept(run: Run, policy: StorePolicy) -> Run:
 
 def _without_quotations(value: Any) -> Any:
     if isinstance(value, dict):
-        return {
-            key: _blank(item) if key in VERBATIM_FIELDS else _without_quotations(item) for key, item in value.items()
-        }
+        return {name: _blanked(name, item) for name, item in value.items()}
     if isinstance(value, list):
         return [_without_quotations(item) for item in value]
     return value
 
 
-def _blank(value: Any) -> Any:
+def _blanked(name: str, value: Any) -> Any:
+    if name == "reason":
+        return None
+    if name not in VERBATIM_FIELDS:
+        return _without_quotations(value)
     return [] if isinstance(value, list) else ""

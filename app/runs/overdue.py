@@ -6,7 +6,8 @@ from app.domain.request import Mode
 from app.domain.run import Run
 from app.ports import RunKey, StoredRun
 from app.runs.deps import Deps
-from app.runs.execute import ClaimLost, claim_run, execute_run
+from app.runs.execute import claim_run, execute_run
+from app.runs.judging import ClaimLost
 
 LATE_S = 5.0
 

@@ -3,11 +3,10 @@
 import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from app.domain.errors import CapacityReduced, IdempotencyConflict, StoreUnavailable
-from app.domain.request import Mode, MultiScoreRequest, Priority, ScoreRequest, StorePolicy
-from app.domain.run import Run, RunStatus
+from app.domain.errors import CapacityReduced, IdempotencyConflict, NotFound, StoreUnavailable
+from app.domain.request import MultiScoreRequest, ScoreRequest, StorePolicy
+from app.domain.run import RunStatus
 from app.ports import Claim, NewRun, RunKey, StoredRun
 from app.runs.accept import (
     Accepted,
@@ -21,19 +20,11 @@ from app.runs.accept import (
     run_ids_for,
 )
 from app.runs.deps import Deps
-from app.runs.execute import ClaimLost, claim_run, execute_run, execute_unstored
-from app.runs.follow import get_run, wait_for_run
+from app.runs.execute import execute_unstored
+from app.runs.inline import Submitted, answered, execute_inline, join_run, submitted
+from app.runs.queueing import enqueue
 
-JOB_MARGIN_S = 10.0
-
-
-class Submitted(NamedTuple):
-    """A run as it stands when the caller is answered; `body` is the JSON of the Run."""
-
-    run_id: str
-    body: bytes
-    status: RunStatus
-    replayed: bool
+__all__ = ["Submitted", "submit_run", "submit_runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +36,24 @@ class _Submission:
     queued: bool
     wait_s: float | None
     idempotency_key: str | None
+
+    def wait_limit_s(self, deps: Deps) -> float:
+        """How long this caller is kept waiting at most."""
+        return deps.policy.inline_wait_s if self.wait_s is None else min(self.wait_s, deps.policy.inline_wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A run that is in the store: new (claimed, when it is executed here), or as it stood there `before`."""
+
+    new: NewRun
+    before: StoredRun | None
+    claim: Claim | None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this request stored it."""
+        return self.before is None
 
 
 async def submit_run(
@@ -70,7 +79,7 @@ async def submit_run(
         return None
     digest = fingerprint(body, scorer_id)
     (run_id,) = await _settled_run_ids(deps, submission, digest, (body.run_id or new_run_id(),))
-    return await _submit(deps, submission, run_id, accepted)
+    return await _carry_on(deps, submission, await _store(deps, submission, run_id, accepted))
 
 
 async def submit_runs(
@@ -89,16 +98,37 @@ async def submit_runs(
     if not is_sampled(body.sampling):
         return None
     run_ids = await _settled_run_ids(deps, submission, fingerprint(body, None), run_ids_for(body, accepted))
-    submitting = [
-        asyncio.create_task(_submit(deps, submission, run_id, item))
-        for run_id, item in zip(run_ids, accepted, strict=True)
-    ]
+    runs = await _store_all(deps, submission, run_ids, accepted)
     # Every run is seen to its end before an error is told, so that none goes on behind the caller's back.
-    outcomes = await asyncio.gather(*submitting, return_exceptions=True)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return [task.result() for task in submitting]
+    outcomes = await asyncio.gather(*(_carry_on(deps, submission, run) for run in runs), return_exceptions=True)
+    return [_told(run, outcome) for run, outcome in zip(runs, outcomes, strict=True)]
+
+
+async def _store_all(
+    deps: Deps, submission: _Submission, run_ids: tuple[str, ...], accepted: list[Accepted]
+) -> list[_Stored]:
+    """Store all runs or none: when one can't be, those that were made for this request are deleted again."""
+    outcomes = await asyncio.gather(
+        *(_store(deps, submission, run_id, item) for run_id, item in zip(run_ids, accepted, strict=True)),
+        return_exceptions=True,
+    )
+    stored = [outcome for outcome in outcomes if isinstance(outcome, _Stored)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if failures:
+        for run in stored:
+            if run.is_new:
+                await _unstore(deps, run.new)
+        raise failures[0]
+    return stored
+
+
+def _told(run: _Stored, outcome: Submitted | BaseException) -> Submitted:
+    """Return what became of one run of several: that one was deleted meanwhile must not hide the others."""
+    if isinstance(outcome, NotFound):
+        return answered(run.new.run.model_copy(update={"status": RunStatus.CANCELLED}))
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 async def _settled_run_ids(
@@ -110,7 +140,8 @@ async def _settled_run_ids(
     if submission.idempotency_key is None:
         return run_ids
     remembered = await deps.store.remember(submission.tenant, submission.idempotency_key, digest, run_ids)
-    if remembered.fingerprint != digest:
+    other_ids = submission.body.run_id is not None and remembered.run_ids != run_ids
+    if remembered.fingerprint != digest or other_ids:
         raise IdempotencyConflict("This Idempotency-Key was used with another body; use a new key")
     return remembered.run_ids
 
@@ -127,92 +158,50 @@ async def _check_room(deps: Deps, submission: _Submission, run_ids: tuple[str, .
             raise
 
 
-async def _submit(deps: Deps, submission: _Submission, run_id: str, accepted: Accepted) -> Submitted:
-    body, queued, wait_s = submission.body, submission.queued, submission.wait_s
+async def _store(deps: Deps, submission: _Submission, run_id: str, accepted: Accepted) -> _Stored:
+    """Store a run, or find the one that stands under its id; raises IdempotencyConflict when that is another one."""
+    body, queued = submission.body, submission.queued
     status = RunStatus.QUEUED if queued else RunStatus.RUNNING
     new = new_run(deps, submission.tenant, run_id, body, accepted, status, submission.idempotency_key)
     if body.store is StorePolicy.NONE:
-        run = await execute_unstored(deps, Claim(key=new.key, token=0, run=new.run, request=new.request))
-        return _answered(run, replayed=False)
+        if body.run_id is not None and await deps.store.get(new.key) is not None:
+            raise IdempotencyConflict("This runId belongs to a run that is kept; use a new one")
+        return _Stored(new, None, None)
     created, claim = await deps.store.create(new, claim_lease_s=None if queued else deps.policy.lease_s)
-    if not created.new and created.stored.fingerprint != new.fingerprint:
-        raise IdempotencyConflict("This runId was used with another body; use a new one")
-    if created.new and claim is not None:
-        return await _execute_inline(deps, claim, _inline_wait(deps, wait_s))
     if created.new:
-        await _enqueue_new(deps, new)
-    elif created.stored.status is RunStatus.QUEUED:
-        # The first request may have died before its run reached the queue; enqueueing twice is harmless.
-        await enqueue(deps, new.key, new.run, body.priority)
-    if created.stored.status.ended or (queued and wait_s is None):
-        return submitted(run_id, created.stored, replayed=not created.new)
-    return await _join(deps, new, _inline_wait(deps, wait_s), take_over=not queued, replayed=not created.new)
+        return _Stored(new, None, claim)
+    if created.stored.fingerprint != new.fingerprint:
+        raise IdempotencyConflict("This runId was used with another body; use a new one")
+    return _Stored(new, created.stored, None)
 
 
-def _inline_wait(deps: Deps, wait_s: float | None) -> float:
-    return deps.policy.inline_wait_s if wait_s is None else min(wait_s, deps.policy.inline_wait_s)
+async def _unstore(deps: Deps, new: NewRun) -> None:
+    # What the caller is told was not accepted must not be found later.
+    with contextlib.suppress(StoreUnavailable):
+        await deps.store.delete(new.key)
 
 
-async def _execute_inline(deps: Deps, claim: Claim, wait_s: float, *, replayed: bool = False) -> Submitted:
-    executing = asyncio.create_task(execute_run(deps, claim, Mode.INLINE))
+async def _carry_on(deps: Deps, submission: _Submission, run: _Stored) -> Submitted:
+    """Execute a stored run, put it in line or join it, and return it as it stands when the caller is answered."""
+    if submission.body.store is StorePolicy.NONE:
+        return answered(await execute_unstored(deps, Claim(run.new.key, 0, run.new.run, run.new.request)))
+    if run.claim is not None:
+        return await execute_inline(deps, run.claim, submission.wait_limit_s(deps))
+    key, replayed = run.new.key, not run.is_new
+    stored = run.before or StoredRun(run.new.run.model_dump_json().encode(), RunStatus.QUEUED, run.new.fingerprint)
+    if stored.status is RunStatus.QUEUED:
+        await _enqueue(deps, run)
+    if stored.status.ended or (submission.queued and submission.wait_s is None):
+        return submitted(key.run_id, stored, replayed=replayed)
+    wait_s = submission.wait_limit_s(deps)
+    return await join_run(deps, run.new, wait_s, take_over=not submission.queued, replayed=replayed)
+
+
+async def _enqueue(deps: Deps, run: _Stored) -> None:
+    """Put the run in line; a repeat does so too, since the first request may have died before."""
     try:
-        await asyncio.wait({executing}, timeout=wait_s)
-    finally:
-        if not executing.done():
-            await _hand_over(deps, claim, executing)
-    try:
-        if not executing.cancelled():
-            return _answered(executing.result(), replayed=replayed)
-    except ClaimLost:
-        pass
-    return submitted(claim.key.run_id, await get_run(deps, claim.key), replayed=replayed)
-
-
-async def _hand_over(deps: Deps, claim: Claim, executing: asyncio.Task[Run]) -> None:
-    """Let the queue go on with a run that this request no longer waits for; finished steps come from the cache."""
-    try:
-        # First the job, which waits for this claim to end, so that the run is never without either.
-        await enqueue(deps, claim.key, claim.run, claim.request.priority)
-    finally:
-        executing.cancel()
-        await asyncio.wait({executing})
-
-
-async def _join(deps: Deps, new: NewRun, wait_s: float, *, take_over: bool, replayed: bool) -> Submitted:
-    """Wait for a run that somebody else executes; with take_over, execute it here when their lease has ended."""
-    until = deps.clock.monotonic() + wait_s
-    while True:
-        claim = await claim_run(deps, new.key) if take_over else None
-        left = max(until - deps.clock.monotonic(), 0.0)
-        if claim is not None:
-            return await _execute_inline(deps, claim, left, replayed=replayed)
-        stored = await wait_for_run(deps, new.key, min(left, deps.policy.lease_s) if take_over else left)
-        if stored.status.ended or deps.clock.monotonic() >= until:
-            return submitted(new.key.run_id, stored, replayed=replayed)
-
-
-async def _enqueue_new(deps: Deps, new: NewRun) -> None:
-    try:
-        await enqueue(deps, new.key, new.run, new.request.priority)
+        await enqueue(deps, run.new.key, run.new.run, run.new.request.priority)
     except StoreUnavailable:
-        # What the caller is told was not accepted must not be found later.
-        with contextlib.suppress(StoreUnavailable):
-            await deps.store.delete(new.key)
+        if run.is_new:
+            await _unstore(deps, run.new)
         raise
-
-
-async def enqueue(deps: Deps, key: RunKey, run: Run, priority: Priority) -> None:
-    """Put a stored run in line; its job may take a little longer than the run, which ends itself at its deadline."""
-    left = deps.policy.run_timeout_ms / 1000
-    if run.deadline_at is not None:
-        left = max((run.deadline_at - deps.clock.now()).total_seconds(), 0.0)
-    await deps.queue.enqueue(key, priority, left + JOB_MARGIN_S)
-
-
-def submitted(run_id: str, stored: StoredRun, *, replayed: bool) -> Submitted:
-    """Return a stored run as an answer."""
-    return Submitted(run_id, stored.body, stored.status, replayed)
-
-
-def _answered(run: Run, *, replayed: bool) -> Submitted:
-    return Submitted(run.run_id, run.model_dump_json().encode(), run.status, replayed)

@@ -190,6 +190,19 @@ def test_store_result_keeps_no_texts(service: Service) -> None:
     assert not traces(service.redis_url, canary.encode())
 
 
+def test_what_a_judge_quotes_is_answered_and_not_kept_by_store_result(service: Service) -> None:
+    canary = f"canary{new_id()}"
+    verdict = {"n": 1, "reason": f"It says {canary}.", "verdict": "yes", "category": "geographical"}
+    for name, reply in (("bias_analyze", {"verdicts": [verdict]}), ("bias_reason", {"reason": f"Look at {canary}."})):
+        service.stub.script({"when": {"response_format.json_schema.name": name}, "reply": json.dumps(reply)})
+    run = service.score(output=f"The {canary} village is always inferior.", store="result").json()
+    assert (run["score"], run["reason"]) == (1.0, f"Look at {canary}.")
+    kept = service.run(run["runId"])
+    assert (kept["score"], kept["reason"]) == (1.0, None)
+    assert kept["analyzeStepResult"]["results"][0]["category"] == "geographical"
+    assert not traces(service.redis_url, canary.encode())
+
+
 def test_store_none_keeps_nothing(service: Service) -> None:
     canary = f"canary{new_id()}"
     answer = service.score(output=f"The {canary} village is always inferior.", store="none")
@@ -234,6 +247,40 @@ def test_several_scorers_over_one_text(service: Service) -> None:
     assert (toxicity["scorerId"], toxicity["status"], toxicity["score"]) == ("toxicity", "failed", None)
     for run in (bias, toxicity):
         assert service.run(run["runId"]) == run
+
+
+def test_several_scorers_are_accepted_together_or_not_at_all(service: Service) -> None:
+    prefix = "both-" + new_id()[:8]
+    assert service.score(output=unique(), runId=f"{prefix}-bias").status_code == 200
+    before = service.judge_calls()
+    body = {"output": unique(), "runId": prefix, "scorers": ["toxicity", "bias"]}
+    for mode in ("inline", "queued"):
+        answer = service.client.post("/v1/runs", json=body | {"mode": mode})
+        assert (answer.status_code, answer.json()["code"]) == (409, "idempotency_conflict")
+        assert service.client.get(f"/v1/runs/{prefix}-toxicity").status_code == 404
+    assert service.judge_calls() == before
+
+
+def test_one_of_several_runs_deleted_meanwhile_hides_no_other(service: Service) -> None:
+    prefix = "gone-" + new_id()[:8]
+    service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True})
+    body = {"output": unique(), "runId": prefix, "scorers": ["bias", "toxicity"]}
+    with ThreadPoolExecutor(1) as threads:
+        answer = threads.submit(service.client.post, "/v1/runs", json=body)
+        while service.run(f"{prefix}-toxicity", wait=0).get("status") != "completed" or service.judge_calls() < 3:
+            time.sleep(LOOK_AGAIN_S)
+        assert service.client.delete(f"/v1/runs/{prefix}-bias").status_code == 204
+    assert answer.result().status_code == 200
+    bias, toxicity = answer.result().json()["runs"]
+    assert (bias["status"], toxicity["status"], toxicity["score"]) == ("cancelled", "completed", 0.0)
+
+
+def test_an_id_stands_for_one_request_only(service: Service) -> None:
+    key = {"Idempotency-Key": new_id()}
+    output, first, second = unique(), new_id(), new_id()
+    assert service.score(output=output, runId=first, headers=key).status_code == 200
+    assert service.score(output=output, runId=second, headers=key).status_code == 409
+    assert service.score(output=unique(), runId=first, store="none").status_code == 409
 
 
 def test_thresholds_are_read_with_the_direction(service: Service) -> None:

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,28 @@ def test_without_the_run_store_everything_says_so_and_comes_back(own_valkey: Emb
         assert service.score(output=unique()).status_code == 200
         accepted = service.score(output=unique(), mode="queued")
         assert service.run(accepted.json()["runId"], wait=30)["status"] == "completed"
+
+
+def test_inline_runs_judged_while_the_store_is_away_are_written_when_it_is_back(
+    own_valkey: EmbeddedValkey, tmp_path: Path
+) -> None:
+    with Service(own_valkey.url, tmp_path, workers=0, delay_ms=300) as service:
+        bodies = [{"output": unique(), "runId": f"outage-run-{number}"} for number in range(5)]
+        with ThreadPoolExecutor(5) as threads:
+            answers = [threads.submit(service.score, **body) for body in bodies]
+            while service.judge_calls() < 15:
+                time.sleep(LOOK_AGAIN_S)
+            pid = process_id(own_valkey.url)
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                statuses = {answer.result().status_code for answer in answers}
+            finally:
+                os.kill(pid, signal.SIGCONT)
+        assert statuses == {503}
+        service.wait_until_ready()
+        runs = [service.run(body["runId"]) for body in bodies]
+        assert [(run["status"], run["score"]) for run in runs] == [("completed", 0.3333)] * 5
+        assert service.judge_calls() == 15
 
 
 def test_an_inline_run_whose_process_was_killed_is_taken_over_by_its_repeat(valkey_url: str, tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""The engine under a deadline and a claim."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
+from app.domain.run import Run, RunStatus, Step
+from app.judge.execute import Judge, judge_run
+from app.ports import Claim
+from app.runs.deps import Deps
+
+log = structlog.get_logger()
+
+REASON_MARGIN_S = 0.2
+
+
+class ClaimLost(Exception):
+    """The run was cancelled, deleted or taken over: what was computed must not be written."""
+
+
+async def judge_until_deadline(
+    deps: Deps,
+    claim: Claim,
+    on_step: Callable[[Run, Step], Awaitable[None]],
+    cache_keys: list[str],
+    keeper: asyncio.Task[None] | None,
+) -> Run:
+    """Judge the claimed run until it ends or its deadline passes, and return it as it ended (`expired` then).
+
+    `keeper` is done when the claim is lost: raises ClaimLost. `on_step` is awaited after each step, and `cache_keys`
+    gets the keys under which answers may be cached. Raises StoreUnavailable when the fence's key can't be had.
+    """
+    latest = claim.run
+    seconds_left = _seconds_left(deps, claim.run)
+    if seconds_left <= 0:
+        return _expired(latest)
+
+    async def remember(run: Run, step: Step) -> None:
+        nonlocal latest
+        latest = run
+        await on_step(run, step)
+
+    # The judge is given a little less, so that a reason that comes too late costs the reason and not the score.
+    judges_deadline = deps.clock.monotonic() + seconds_left - min(REASON_MARGIN_S, seconds_left * 0.05)
+    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys))
+    tasks = {judging} if keeper is None else {judging, keeper}
+    try:
+        await asyncio.wait(tasks, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not judging.done():
+            judging.cancel()
+            await asyncio.wait({judging})
+    if not judging.cancelled():
+        run = judging.result()
+        timed_out = run.error is not None and run.error.code is ErrorCode.JUDGE_TIMEOUT
+        return _expired(run) if timed_out and deps.clock.monotonic() >= judges_deadline else run
+    if keeper is not None and keeper.done():
+        raise ClaimLost
+    return _expired(latest)
+
+
+async def _judge(
+    deps: Deps,
+    claim: Claim,
+    deadline: float,
+    on_step: Callable[[Run, Step], Awaitable[None]],
+    cache_keys: list[str],
+) -> Run:
+    run, request = claim.run, claim.request
+    try:
+        model = deps.models.get(request.model)
+    except KeyError:
+        return _failed(run, NotConfigured("The judge model of this run is no longer configured; add it and retry"))
+    judge = Judge(
+        model=model,
+        cache=deps.cache,
+        tenant=claim.key.tenant,
+        fence_key=await deps.store.fence_key(),
+        clock=deps.clock,
+        telemetry=deps.telemetry,
+    )
+    scorer = deps.scorers[run.scorer_id]
+    try:
+        return await judge_run(run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys)
+    except (ClaimLost, StoreUnavailable, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        # A bug must cost one run and not the worker, even a panic of a library in Rust, which is no Exception. The
+        # traceback goes to the log without local variables.
+        log.exception("run_crashed", run_id=run.run_id, scorer=run.scorer_id)
+        return _failed(run, Internal("Assay failed on this run; the log tells why under its runId"))
+
+
+def _seconds_left(deps: Deps, run: Run) -> float:
+    if run.deadline_at is None:
+        return deps.policy.run_timeout_ms / 1000
+    return (run.deadline_at - deps.clock.now()).total_seconds()
+
+
+def _failed(run: Run, error: NotConfigured | Internal) -> Run:
+    return run.model_copy(update={"status": RunStatus.FAILED, "score": None, "error": error.as_run_error()})
+
+
+def _expired(run: Run) -> Run:
+    error = RunExpired("The deadline passed before the run ended; raise timeoutMs or use a faster judge")
+    return run.model_copy(update={"status": RunStatus.EXPIRED, "score": None, "error": error.as_run_error()})
