@@ -1,10 +1,14 @@
 """Settings: `ASSAY_*` variables (or a `.env` file), read once and frozen; a wrong value stops the start."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
+from dotenv import dotenv_values
 from pydantic import Field, SecretStr, StringConstraints, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ENV_FILE = ".env"
 
 
 class SettingsError(Exception):
@@ -15,7 +19,7 @@ class Settings(BaseSettings):
     """Everything an operator can set."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ASSAY_", env_file=".env", extra="ignore", frozen=True, hide_input_in_errors=True
+        env_prefix="ASSAY_", env_file=ENV_FILE, extra="ignore", frozen=True, hide_input_in_errors=True
     )
 
     host: str = Field("127.0.0.1", description="Address the API listens on")
@@ -81,6 +85,12 @@ class Settings(BaseSettings):
         4_194_304, description="Larger request bodies are refused with 413"
     )
     docs: bool = Field(True, description="Serve /docs")
+
+
+def environment() -> dict[str, str]:
+    """Return the process's environment over what the `.env` file says, for variables that are not ours (keys)."""
+    from_file = {name: value for name, value in dotenv_values(ENV_FILE).items() if value is not None}
+    return from_file | dict(os.environ)
 
 
 def load_settings() -> Settings:

@@ -1,10 +1,8 @@
 """The configured judges, from the settings and the models file."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dotenv import dotenv_values
 from pydantic import TypeAdapter, ValidationError
 
 from app import __version__
@@ -17,7 +15,7 @@ from app.adapters.providers import PROVIDERS, UNKNOWN, Provider
 from app.adapters.retries import RetryPolicy
 from app.domain.request import ModelId
 from app.ports import ChatModel, Clock, Telemetry
-from app.settings import Settings, SettingsError
+from app.settings import Settings, SettingsError, environment
 
 _MODEL_ID = TypeAdapter(ModelId)
 _OWN_KEY = "ASSAY_JUDGE_API_KEY"
@@ -64,7 +62,7 @@ def load_models(
     Keys are read from `environ`, by default the process's environment and the `.env` file. Raises SettingsError with a
     line for every fault.
     """
-    environ = _environment() if environ is None else environ
+    environ = environment() if environ is None else environ
     entries, default = _chosen(settings)
     http = JudgeHttp(settings.judge_connect_timeout_s)
     retries = RetryPolicy(settings.judge_max_retries)
@@ -81,11 +79,6 @@ def load_models(
     if faults:
         raise SettingsError("\n".join(faults))
     return JudgeModels(http, models, default)
-
-
-def _environment() -> dict[str, str]:
-    from_file = {name: value for name, value in dotenv_values(".env").items() if value is not None}
-    return from_file | dict(os.environ)
 
 
 def _chosen(settings: Settings) -> tuple[list[ModelEntry], str | None]:

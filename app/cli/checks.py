@@ -4,7 +4,6 @@ Imports what a server does: `assay doctor` loads this when it runs, so that the 
 """
 
 import asyncio
-import os
 import platform
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +21,7 @@ from app.cli.plan import url_of
 from app.domain.errors import AssayError
 from app.observe.metrics import PrometheusTelemetry
 from app.ports import ChatModel, Prompt
-from app.settings import Settings, SettingsError, load_settings
+from app.settings import Settings, SettingsError, environment, load_settings
 
 LOOK_TIMEOUT_S = 3.0
 JUDGE_TIMEOUT_S = 30.0
@@ -41,7 +40,7 @@ async def look() -> list[Finding]:
         settings = load_settings()
     except SettingsError as error:
         return [*versions(), *(Finding(Level.FAIL, "settings", line) for line in str(error).splitlines())]
-    looks = (redis(settings), service(settings), judge(settings, os.environ))
+    looks = (redis(settings), service(settings), judge(settings, environment()))
     found = await asyncio.gather(*looks)
     return [*versions(), Finding(Level.OK, "settings", "all readable"), *(one for some in found for one in some)]
 

@@ -1,7 +1,9 @@
 """Where the commands write: results to stdout, what is said about them to stderr."""
 
+import sys
+from contextlib import suppress
+
 from rich.console import Console
-from rich.markup import escape
 
 USAGE_EXIT = 2
 
@@ -14,6 +16,8 @@ class Mistake(Exception):
 
 
 def say(message: str) -> None:
-    """Tell the user something, one line at a time, on stderr."""
-    for line in message.splitlines():
-        err.print(f"[bold]assay:[/] {escape(line)}")
+    """Tell the user something, one line at a time, on stderr; a terminal that is gone is no reason to fail."""
+    with suppress(OSError):
+        for line in message.splitlines():
+            sys.stderr.write(f"assay: {line}\n")
+        sys.stderr.flush()

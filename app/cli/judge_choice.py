@@ -54,8 +54,11 @@ class JudgeChoice:
 def choose_judge(settings: Settings, environ: Mapping[str, str]) -> JudgeChoice:
     """Choose by settings first, then a local file, a provider's key, the demonstration model.
 
-    Raises SettingsError when ASSAY_LOCAL_MODEL can't be served.
+    Raises SettingsError when ASSAY_LOCAL_MODEL can't be served, and for an address or a key of no model.
     """
+    for name, value in (("BASE_URL", settings.judge_base_url), ("API_KEY", settings.judge_api_key)):
+        if value and not (settings.judge_model or settings.models_file):
+            raise SettingsError(f"ASSAY_JUDGE_MODEL: set it to provider/name of the model of ASSAY_JUDGE_{name}")
     if settings.judge_model or settings.models_file:
         return JudgeChoice(Source.CONFIGURED, settings.judge_model)
     if settings.local_model:
@@ -81,7 +84,7 @@ def key_variable(model_id: str) -> str:
 
 def _operators_model(path: Path) -> LocalModel:
     if not can_serve():
-        raise SettingsError("ASSAY_LOCAL_MODEL: serving a model here needs the extra: pip install 'assay[local]'")
+        raise SettingsError("ASSAY_LOCAL_MODEL: serving a model needs the package xllamacpp, which `make up` installs")
     try:
         with path.open("rb") as file:
             magic = file.read(len(GGUF_MAGIC))

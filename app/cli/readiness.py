@@ -30,7 +30,7 @@ class Readiness:
         """Tell whether the judge has loaded its model and every check of the API is green, workers included."""
         try:
             return await self._judge_serves() and await self._checks_pass()
-        except httpx.TransportError:
+        except (httpx.TransportError, ValueError, LookupError):
             return False
 
     async def _judge_serves(self) -> bool:

@@ -28,7 +28,9 @@ class StopSignals:
         self.first = asyncio.Event()
         self.second = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, self._received)
+            # nohup ignores SIGHUP, and means it.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, self._received)
 
     def _received(self) -> None:
         (self.second if self.first.is_set() else self.first).set()

@@ -16,14 +16,14 @@ from app.cli.judge_choice import JudgeChoice, Source, choose_judge, find_ollama
 from app.cli.plan import make_plan
 from app.cli.readiness import Readiness
 from app.cli.supervisor import StartFailed, StopSignals, Supervisor
-from app.settings import Settings, SettingsError, load_settings
+from app.settings import Settings, SettingsError, environment, load_settings
 
 
 def up() -> None:
     """Run Assay here: API, workers, Redis and a judge; Ctrl-C ends it all."""
     settings = load_settings()
     check_address(settings.host, settings.port)
-    choice = choose_judge(settings, os.environ)
+    choice = choose_judge(settings, environment())
     try:
         asyncio.run(_run(settings, choice))
     except StartFailed as failure:

@@ -186,6 +186,12 @@ def test_a_providers_key_brings_its_model_and_says_so(make: Make) -> None:
         assert "canary-8812" not in house.printed()
 
 
+def test_a_key_in_the_env_file_counts_too(make: Make, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("GROQ_API_KEY=canary-9034\n", encoding="utf-8")
+    with make(judge_model="", judge_base_url="") as house:
+        assert "GROQ_API_KEY is set, so groq/" in house.printed()
+
+
 @pytest.mark.local_model
 def test_without_a_judge_the_demonstration_scores_end_to_end(make: Make) -> None:
     with make(judge_model="", judge_base_url="") as house, house.client() as client:

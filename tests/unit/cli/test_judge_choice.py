@@ -69,7 +69,7 @@ def test_without_llama_cpp_there_is_no_judge(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_without_llama_cpp_a_local_file_is_a_clear_line(monkeypatch: pytest.MonkeyPatch, gguf: Path) -> None:
     monkeypatch.setattr(judge_choice, "can_serve", lambda: False)
-    with pytest.raises(SettingsError, match=r"^ASSAY_LOCAL_MODEL: .*extra"):
+    with pytest.raises(SettingsError, match=r"^ASSAY_LOCAL_MODEL: .*xllamacpp"):
         choose_judge(settings(local_model=gguf), {})
 
 
@@ -83,6 +83,13 @@ def test_a_file_that_is_no_model_is_a_clear_line(tmp_path: Path, content: bytes 
         path.write_bytes(content)
     with pytest.raises(SettingsError, match=rf"^ASSAY_LOCAL_MODEL: .*{says}"):
         choose_judge(settings(local_model=path), {})
+
+
+@pytest.mark.parametrize("given", [{"judge_base_url": "http://127.0.0.1:9/v1"}, {"judge_api_key": "canary"}])
+def test_an_address_or_a_key_of_no_model_is_a_clear_line(given: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match=r"^ASSAY_JUDGE_MODEL: set it") as caught:
+        choose_judge(settings(**given), {})
+    assert "canary" not in str(caught.value)
 
 
 def test_every_default_model_is_of_a_known_provider_with_its_own_address() -> None:
