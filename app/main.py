@@ -55,9 +55,10 @@ def serve(settings: Settings, sockets: list[socket.socket] | None = None) -> Non
 
 
 async def _serve(settings: Settings, sockets: list[socket.socket] | None) -> None:
-    from app.api.server import AssayServer, server_config
+    from app.api.server import AssayServer, listening_socket, server_config
     from app.observe.exposition import make_registry
 
+    sockets = sockets or [listening_socket(settings.host, settings.port)]
     registry, stopping = make_registry(), asyncio.Event()
     # Entered here and not by the server's lifespan, so that a wrong setting is raised and not printed as a crash.
     async with _running(settings, registry, stopping) as state:

@@ -5,8 +5,13 @@ answering as if it had not been offered (RFC 9110, section 7.8). uvicorn's parse
 request's headers, and the body is lost.
 """
 
+import os
+
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app.api.problems import PROBLEM_JSON, Problem
+from app.domain.errors import ErrorCode, InvalidRequest
 
 OFFER = (b"connection", b"upgrade", b"http2-settings")
 
@@ -23,12 +28,31 @@ class PlainHttpProtocol(HttpToolsProtocol):
             if self._should_upgrade():
                 self._decline(data[offer.args[0] :])
             else:
-                self.send_400_response("Invalid HTTP request received.")
+                self.send_400_response("This is not a valid HTTP/1.1 request")
         except httptools.HttpParserError:
             self._unset_keepalive_if_required()
-            self.send_400_response("Invalid HTTP request received.")
+            self.send_400_response("This is not a valid HTTP/1.1 request")
         else:
             self._unset_keepalive_if_required()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request as any other error is answered, and close the connection."""
+        trace_id = os.urandom(16).hex()
+        problem = Problem(
+            type=f"/problems/{ErrorCode.INVALID_REQUEST}",
+            title=InvalidRequest.title,
+            status=400,
+            code=ErrorCode.INVALID_REQUEST,
+            detail=msg,
+            trace_id=trace_id,
+        )
+        body = problem.model_dump_json(exclude_none=True).encode()
+        head = (
+            f"HTTP/1.1 400 Bad Request\r\ncontent-type: {PROBLEM_JSON}\r\ncache-control: private, no-store\r\n"
+            f"x-trace-id: {trace_id}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
 
     def _should_upgrade(self) -> bool:
         """Tell whether the request at hand offers an upgrade: the callbacks then leave it to `_decline`."""

@@ -1,5 +1,6 @@
 """The API as a process: how it starts, how it stops, and what importing it costs."""
 
+import socket
 import subprocess
 import sys
 import threading
@@ -69,3 +70,24 @@ def test_importing_the_process_loads_nothing_that_only_a_server_needs() -> None:
     code = "import sys, app.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert not set(HEAVY) & set(loaded.split())
+
+
+@pytest.mark.parametrize(("host", "taken"), [("127.0.0.1", True), ("999.1.1.1", False)])
+def test_an_address_that_cannot_be_had_is_one_line(
+    valkey_server: EmbeddedValkey, tmp_path: Path, host: str, taken: bool
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        service = Service(valkey_server.url, tmp_path, workers=0, host=host)
+        environment = service.environment() | ({"ASSAY_PORT": str(other.getsockname()[1])} if taken else {})
+        environment["ASSAY_JUDGE_BASE_URL"] = "http://127.0.0.1:9/v1"
+        ended = subprocess.run(
+            [sys.executable, "-m", "app.cli", "serve"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert "ASSAY_PORT" in ended.stderr
