@@ -79,7 +79,7 @@ class Exchange(Generic[Answer]):
             completion = await self._line.complete(prompt)
             self._remind = True
             try:
-                self._take(self._task.read(answer_in(completion, self._task.key), missing))
+                self._take(self._task.read(answer_in(completion, self._task.key, prompt.user), missing))
             except JudgeError as error:
                 self._line.was_invalid(error)
                 self._bear(error, prompt, missing)

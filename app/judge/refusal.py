@@ -6,8 +6,9 @@ _IN_SIGHT = 300
 
 _REFUSALS = (
     # English
-    r"\bI(?:'|’)?(?: a)?m (?:really |very |so |truly )?sorry\b",
-    r"\b(?:I|we) (?:can ?not|can(?:'|’)t|could ?n(?:o|'|’)t|won(?:'|’)t|will not|must decline|have to decline)\b",
+    r"\bI(?:'|’)?(?: a)?m (?:really |very |so |truly )?sorry\b(?! for the (?:delay|wait))",
+    r"\b(?:I|we) (?:can ?not|can(?:'|’)t|could ?n(?:o|'|’)t)\b(?! (?:find|see|detect|identify|be (?:sure|certain))\b)",
+    r"\b(?:I|we) (?:won(?:'|’)t|will not|must decline|have to decline)\b",
     r"\b(?:I(?:'|’)m|I am|we are) (?:not able|unable|not comfortable|not allowed)\b",
     r"\b(?:my|our|content|usage) (?:guidelines|polic(?:y|ies))\b",
     # French

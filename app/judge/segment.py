@@ -81,7 +81,7 @@ def _sentence_ends(chunk: str) -> list[int]:
         raise
     except BaseException as error:  # noqa: BLE001 - a panic in Rust code is no Exception
         # One text must not end its run, or its worker, for the library's sake: the line goes unsplit.
-        log.warning("sentence splitter failed", error=type(error).__name__)
+        log.warning("sentences_not_found", error=type(error).__name__)
         return [len(chunk)]
 
 
