@@ -55,7 +55,8 @@ def serve(settings: Settings, sockets: list[socket.socket] | None = None) -> Non
 
 
 async def _serve(settings: Settings, sockets: list[socket.socket] | None) -> None:
-    from app.api.server import AssayServer, listening_socket, server_config
+    from app.api.server import AssayServer, server_config
+    from app.listening import listening_socket
     from app.observe.exposition import make_registry
 
     sockets = sockets or [listening_socket(settings.host, settings.port)]

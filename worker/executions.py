@@ -1,11 +1,13 @@
 """The jobs that one worker has in hand."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import redis
 
+from app.domain.errors import ErrorCode
 from worker.bookkeeping import Ending, Outcome, Taken
 from worker.outcome import Verdict, run_job
 
@@ -43,7 +45,7 @@ class Executions:
     def start(self, taken: Taken) -> None:
         """Execute a job that was taken."""
         task = asyncio.create_task(run_job(taken, self._connection), name=taken.job_id)
-        execution = _Execution(taken, task, asyncio.get_running_loop().time())
+        execution = _Execution(taken, task, time.perf_counter())
         self._executions[taken.execution_id] = execution
         self._is_idle.clear()
         # A task that is cancelled before its first step never runs: only a callback sees every end.
@@ -75,9 +77,11 @@ class Executions:
 
 
 def _ending(execution: _Execution) -> Ending:
-    seconds = asyncio.get_running_loop().time() - execution.started
+    seconds = time.perf_counter() - execution.started
     if not execution.task.cancelled():
-        verdict = execution.task.result()
+        # Whatever it is, the place must become free and RQ must be told.
+        broke = execution.task.exception() is not None
+        verdict = Verdict(Outcome.FAILED, ErrorCode.INTERNAL) if broke else execution.task.result()
     elif execution.is_stopped:
         verdict = Verdict(Outcome.STOPPED, "stopped")
     else:

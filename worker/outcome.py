@@ -41,7 +41,9 @@ async def run_job(taken: Taken, connection: redis.Redis) -> Verdict:
         if _is_asked_for():
             raise
         return _failed(taken, ErrorCode.INTERNAL, error)
-    except Exception as error:  # noqa: BLE001 - a bug in one job must not end the others; it is logged
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - a bug in one job, or a panic in Rust, must not end the others
         return _failed(taken, ErrorCode.INTERNAL, error)
     return Verdict(Outcome.DONE)
 

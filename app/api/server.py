@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import gc
 import math
 import signal
@@ -16,7 +15,6 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from app.api.plain_http import PlainHttpProtocol
-from app.settings import SettingsError
 
 GC_THRESHOLD: Final = 50_000
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -38,21 +36,6 @@ def server_config(app: ASGIApp, *, host: str, port: int, grace_s: float) -> uvic
         proxy_headers=False,
         timeout_graceful_shutdown=math.ceil(grace_s),
     )
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address; raises SettingsError, which names the variable to change."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except OSError as error:
-        bound.close()
-        if error.errno == errno.EADDRINUSE:
-            raise SettingsError(f"ASSAY_PORT: port {port} is taken; end what uses it or set another") from None
-        raise SettingsError(f"ASSAY_HOST, ASSAY_PORT: can't listen there ({error.strerror})") from None
-    return bound
 
 
 class AssayServer(uvicorn.Server):

@@ -1,28 +1,27 @@
 """`assay up`: Redis, a judge, the API and the workers on this machine, until Ctrl-C."""
 
 import asyncio
-import errno
 import os
-import socket
 from pathlib import Path
 
 import typer
 
 from app.cli.banner import describe, show_ready
 from app.cli.child import Child, Command
-from app.cli.console import Mistake, err, say
+from app.cli.console import err, say
 from app.cli.embedded import KeptValkey
 from app.cli.judge_choice import JudgeChoice, Source, choose_judge, find_ollama
 from app.cli.plan import make_plan
 from app.cli.readiness import Readiness
 from app.cli.supervisor import StartFailed, StopSignals, Supervisor
+from app.listening import listening_socket
 from app.settings import Settings, SettingsError, environment, load_settings
 
 
 def up() -> None:
     """Run Assay here: API, workers, Redis and a judge; Ctrl-C ends it all."""
     settings = load_settings()
-    check_address(settings.host, settings.port)
+    listening_socket(settings.host, settings.port).close()
     choice = choose_judge(settings, environment())
     try:
         asyncio.run(_run(settings, choice))
@@ -31,19 +30,6 @@ def up() -> None:
         for line in failure.last_words:
             err.print(f"  {line}", markup=False)
         raise typer.Exit(failure.exit_code) from None
-
-
-def check_address(host: str, port: int) -> None:
-    """Raise Mistake or SettingsError, with what to do, unless the API could listen there."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise Mistake(f"Port {port} on {host} is taken; end what uses it or set ASSAY_PORT") from None
-            raise SettingsError(f"ASSAY_HOST, ASSAY_PORT: can't listen there ({error.strerror})") from None
 
 
 async def _run(settings: Settings, choice: JudgeChoice) -> None:

@@ -35,6 +35,10 @@ async def for_ever(tenant: str, run_id: str) -> None:
     await asyncio.Event().wait()
 
 
+class Panic(BaseException):
+    """What a library in Rust raises when it panics: no Exception."""
+
+
 @pytest.mark.anyio
 async def test_a_run_that_returns_is_done() -> None:
     assert await verdict_of(well) == Verdict(Outcome.DONE)
@@ -48,7 +52,15 @@ async def test_our_errors_fail_with_their_code(error: AssayError) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    "error", [ValueError(CANARY), KeyError(CANARY), TimeoutError(CANARY), RecursionError(), asyncio.CancelledError()]
+    "error",
+    [
+        ValueError(CANARY),
+        KeyError(CANARY),
+        TimeoutError(CANARY),
+        RecursionError(),
+        asyncio.CancelledError(),
+        Panic(CANARY),
+    ],
 )
 async def test_bugs_fail_as_internal_and_are_logged(error: BaseException) -> None:
     with capture_logs() as events:
