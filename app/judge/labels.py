@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 _AROUND = " \t\r\n\"'`*“”‘’«»「」.。!！"
-_NUMBER = re.compile(r"\[?\s*(\d{1,9})(?:\.0+)?\s*\]?[.)]?")
+_NUMBER = re.compile(r"\[?\s*(-?\d{1,9})(?:\.0+)?\s*\]?[.)]?")
 _EXPLAINED = re.compile(r"([\w -]+?)\s*[,.;:(—–]\s*(.*)|([\w ]+?)\s+-+\s+(.*)", re.DOTALL)
 _TRUTH = {"true": "yes", "false": "no"}
 

@@ -206,12 +206,20 @@ def _assessed(value: Any, numbers: Numbers, fields: Mapping[str, tuple[str, ...]
     """Read verdicts in a list, each naming its number, or in an object by number.
 
     The first verdict on an item counts; a later one that says otherwise leaves the item without an answer. So does a
-    label that can't be read. Numbers that were not asked for are left out.
+    label that can't be read. Numbers that were not asked for are left out; raises WrongReply when others are missing
+    for them, since a judge that counts otherwise may have shifted all of its verdicts.
     """
+    entries = [(number, verdict) for number, verdict in _entries(value) if number is not None]
+    named = {number for number, _ in entries}
+    if named - set(numbers) and set(numbers) - named:
+        raise WrongReply(
+            "The judge numbered its verdicts otherwise than the items, re-asks included; "
+            "try again or use a model that follows a JSON schema"
+        )
     answers: dict[int, Assessed] = {}
     disputed: set[int] = set()
-    for number, verdict in _entries(value):
-        if number is None or number not in numbers:
+    for number, verdict in entries:
+        if number not in numbers:
             continue
         answer = _one_assessed(verdict, fields)
         if answer is None or answers.setdefault(number, answer).labels != answer.labels:

@@ -146,6 +146,32 @@ async def test_spellings_of_the_same_verdicts(reply: Any) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("numbers", [(0, 1, 2), (2, 3, 4), (1, 2, 4), (0, 0, 0), (1, 2, 33), (4,), (-1, 2, 3)])
+@pytest.mark.parametrize("form", ["verdicts", "by number", "labels"])
+async def test_a_judge_that_counts_otherwise_is_asked_about_all_again(numbers: tuple[int, ...], form: str) -> None:
+    task = LABELS if form == "labels" else ANALYSIS
+    shifted: dict[str, Any] = {
+        "verdicts": verdicts(*(verdict(n) for n in numbers)),
+        "by number": {"verdicts": {str(n): verdict(n) for n in numbers}},
+        "labels": {"labels": {str(n): "gender" for n in numbers}},
+    }
+    good = {"labels": dict.fromkeys("123", "fair"), "verdicts": [verdict(n, "no", "other") for n in (1, 2, 3)]}
+    answers, line = await held([shifted[form], good], task)
+    assert {label for answer in answers.values() for label in answer.labels.values()} <= {"no", "other", "fair"}
+    assert [prompt.user.splitlines()[-1] for prompt in line.model.prompts] == ["About [1, 2, 3]"] * 2
+    assert (line.judged, line.invalid) == (3, ["wrong"])
+    await failed(WrongReply, [shifted[form]] * 9, task=task)
+
+
+@pytest.mark.anyio
+async def test_a_re_ask_keeps_the_numbers_and_may_be_answered_beyond_them() -> None:
+    answers, line = await held([verdicts(verdict(1), verdict(2)), verdicts(*(verdict(n, "no") for n in (1, 2, 3)))])
+    assert [answers[n].labels["verdict"] for n in (1, 2, 3)] == ["yes", "yes", "no"]
+    restarted = verdicts(verdict(1, "no"))
+    await failed(WrongReply, [verdicts(verdict(1), verdict(2)), *[restarted] * 9])
+
+
+@pytest.mark.anyio
 async def test_a_single_verdict_without_its_list() -> None:
     answers, _ = await held([{"verdicts": verdict(1)}], count=1)
     assert answers.keys() == {1}

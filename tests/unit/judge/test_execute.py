@@ -465,7 +465,7 @@ async def test_a_judge_that_fails_in_its_first_step(name: str) -> None:
 @pytest.mark.anyio
 async def test_coverage_tells_how_many_were_judged_when_some_are_missing() -> None:
     one = {"n": 1, "reason": "x", "verdict": "yes", "category": "gender"}
-    bench = Bench(interrupted("bias_analyze", {"verdicts": [one]}))
+    bench = Bench(interrupted("bias_analyze", {"verdicts": [one]}, {"verdicts": []}))
     run = await bench.score(TEXT)
     assert run.coverage == Coverage(asked=3, judged=1)
     assert run.error is not None

@@ -95,6 +95,11 @@ def test_a_number(value: Any) -> None:
     assert number_in(value) == 3
 
 
+@pytest.mark.parametrize(("value", "number"), [(0, 0), ("0", 0), (-3, -3), ("-3", -3), ("[-3]", -3), (-3.0, -3)])
+def test_a_number_that_no_item_has(value: Any, number: int) -> None:
+    assert number_in(value) == number
+
+
 @pytest.mark.parametrize(
     "value", [None, True, 3.5, math.nan, math.inf, -math.inf, "", "three", "3, 4", "1e3", "9" * 20, [3]]
 )
