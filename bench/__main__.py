@@ -1,0 +1,8 @@
+"""`python -m bench`: every speed bench, one after the other."""
+
+from bench import inline, worker
+
+if __name__ == "__main__":
+    inline.main()
+    print()
+    worker.main()
