@@ -11,6 +11,7 @@ from starlette.types import Scope
 from app.domain.errors import Fault, InvalidRequest
 from app.domain.faults import faults_of, pointer
 from app.domain.model import Model, ShortText
+from app.domain.request import MetadataKey
 from app.domain.run import RunStatus
 from app.ports import ListQuery
 
@@ -40,7 +41,6 @@ Wait = Annotated[int, Field(ge=0, le=MAX_WAIT_S), BeforeValidator(_digits)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_digits)]
 Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339)]
 Include = Annotated[str, StringConstraints(pattern=r"^[A-Za-z,]{0,200}$")]
-MetadataKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 
 
 class RunParameters(Model):
@@ -98,8 +98,6 @@ class EventParameters(Model):
 class NoParameters(Model):
     """For operations that take none."""
 
-
-ALL_RUN_PARAMETERS: Final = RunParameters()
 
 P = TypeVar("P", bound=Model)
 

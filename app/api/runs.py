@@ -11,10 +11,11 @@ from app.api.auth import run_key, tenant_of
 from app.api.queries import ListParameters, NoParameters, RunParameters, WaitParameters, read_query
 from app.api.state import deps_of
 from app.domain.errors import NotFound
+from app.domain.request import RUN_ID_PATTERN
 from app.ports import RunKey
 from app.runs import change, follow
 
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
+_RUN_ID: Final = re.compile(RUN_ID_PATTERN, re.ASCII)
 
 
 def key_in_path(request: Request) -> RunKey:

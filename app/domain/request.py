@@ -8,7 +8,9 @@ from pydantic_core import PydanticCustomError
 
 from app.domain.model import Model, NonBlankText, ShortText, Text
 
-RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
+RUN_ID_PATTERN = r"^[A-Za-z0-9_-]{8,64}$"
+RunId = Annotated[str, StringConstraints(pattern=RUN_ID_PATTERN)]
+MetadataKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 ModelId = Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._-]+/[\x21-\x7e]+$")]
 MetadataValue = ShortText | bool | int | FiniteFloat | None
 
@@ -109,9 +111,7 @@ class ScoreRequest(Model):
     input: Text | Messages | None = None
     context: Annotated[list[Text], Field(max_length=1_000)] | None = None
     ground_truth: Text | None = None
-    metadata: Annotated[
-        dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")], MetadataValue], Field(max_length=16)
-    ] = Field(default_factory=dict)
+    metadata: Annotated[dict[MetadataKey, MetadataValue], Field(max_length=16)] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
     model: ModelId | None = None
     mode: Mode = Mode.INLINE

@@ -7,6 +7,7 @@ from app.api.explanations import EXPLANATIONS
 from app.api.problems import PROBLEM_JSON, STATUS
 from app.domain.errors import ErrorCode
 from app.domain.model import Model
+from app.domain.request import RUN_ID_PATTERN
 
 Json = dict[str, Any]
 
@@ -61,7 +62,7 @@ def header_parameter(name: str, description: str, example: str, **schema: Any) -
     }
 
 
-RUN_ID_IN_PATH = path_parameter("runId", "Id of the run", RUN_ID, pattern="^[A-Za-z0-9_-]{8,64}$")
+RUN_ID_IN_PATH = path_parameter("runId", "Id of the run", RUN_ID, pattern=RUN_ID_PATTERN)
 SCORER_ID_IN_PATH = path_parameter("scorerId", "Id of the scorer, as GET /v1/scorers lists them", "bias", maxLength=64)
 PREFER = header_parameter(
     "Prefer",
