@@ -27,7 +27,7 @@ async def retry_run(deps: Deps, key: RunKey) -> StoredRun:
     Raises NotFound, RunConflict when the run did not end so or its texts are not kept, CapacityReduced.
     """
     stored = await get_run(deps, key)
-    if stored.status is RunStatus.QUEUED:
+    if stored.status is RunStatus.QUEUED and Run.model_validate_json(stored.body).attempts:
         return await _queued_still(deps, key, stored)
     if stored.status not in RETRYABLE:
         raise RunConflict("Only a failed, expired or cancelled run can be run again")

@@ -150,8 +150,10 @@ def test_retry_queues_again_only_what_failed(api: RunningApp, judge: StubProcess
     assert (again["runId"], again["status"], again["error"]) == (failed, "queued", None)
     assert answer.headers["location"] == f"/v1/runs/{failed}"
     assert answer.headers["retry-after"]
-    problem(api.client.post(f"/v1/runs/{failed}/retry"), 409, "invalid_request")
+    assert run(api.client.post(f"/v1/runs/{failed}/retry"), 202) == again
     judge.reset()
+    fresh = api.score(output=unique(), mode="queued").json()["runId"]
+    problem(api.client.post(f"/v1/runs/{fresh}/retry"), 409, "invalid_request")
     problem(api.client.post(f"/v1/runs/{completed(api)['runId']}/retry"), 409, "invalid_request")
 
 
