@@ -46,7 +46,8 @@ def fixed_sentence(sentences: Mapping[str, str], tag: str | None, text: str) -> 
 
 def language_of(text: str) -> str:
     """Return which of NAMES the text's beginning is most likely written in; English when nothing tells."""
-    language = _detector().detect_language_of(text[:_SAMPLE])
+    sample = text[:_SAMPLE].encode("utf-8", "replace").decode()
+    language = _detector().detect_language_of(sample)
     return _CODES[language] if language is not None else "en"
 
 

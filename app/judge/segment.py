@@ -23,7 +23,7 @@ MAX_SEGMENT = 600
 
 _CHUNK = 4_000  # sentencex needs quadratic time within a paragraph: it never sees more than this at once
 _LOOK_BACK = 64
-_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
+_INDIGESTIBLE = re.compile(r"[^\S\x00-\x7f]|[\ud800-\udfff]")
 
 _LINE = re.compile(
     r"[•‣◦▪●]*[^\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029•‣◦▪●]+"  # a line, or the part of one that a bullet begins
@@ -73,8 +73,9 @@ def _sentences(text: str, begin: int, end: int) -> Iterator[Bounds]:
 
 
 def _sentence_ends(chunk: str) -> list[int]:
-    # sentencex 1.0 panics at a full stop after a capital and a space of more than one byte ("B\u00a0.").
-    plain = _WIDE_SPACE.sub(" ", chunk)
+    # sentencex 1.0 panics at a full stop after a capital and a space of more than one byte ("B\u00a0."), and can't
+    # take halves of surrogate pairs.
+    plain = _INDIGESTIBLE.sub(" ", chunk)
     try:
         return [sentence["end_index"] for sentence in get_sentence_boundaries("en", plain)]
     except (CancelledError, KeyboardInterrupt, SystemExit):

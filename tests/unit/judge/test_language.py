@@ -50,3 +50,8 @@ def test_the_judge_is_told_a_language_by_name_and_tag() -> None:
 def test_scorers_have_their_sentence_in_all_languages(scorer) -> None:
     assert scorer.nothing_found.keys() == NAMES.keys()
     assert len(set(scorer.nothing_found.values())) == len(NAMES)
+
+
+def test_halves_of_surrogate_pairs_do_not_keep_a_language_from_being_found() -> None:
+    assert language_of("\ud800") == "en"
+    assert language_of(TEXTS["fr"] + "\udc00") == "fr"

@@ -73,6 +73,10 @@ def test_texts_with_spaces_beyond_ascii(text: str) -> None:
     check_segments(text)
 
 
+def test_halves_of_surrogate_pairs_do_not_keep_sentences_together() -> None:
+    assert texts("One \ud835. Two. Three\udc00.") == ["One \ud835.", "Two.", "Three\udc00."]
+
+
 class Panic(BaseException):
     """What a library in Rust raises when it panics: no Exception."""
 
