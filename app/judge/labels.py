@@ -8,6 +8,7 @@ from typing import Any
 _AROUND = " \t\r\n\"'`*“”‘’«»「」.。!！"
 _NUMBER = re.compile(r"\[?\s*(-?\d{1,9})(?:\.0+)?\s*\]?[.)]?")
 _EXPLAINED = re.compile(r"([\w -]+?)\s*[,.;:(—–]\s*(.*)|([\w ]+?)\s+-+\s+(.*)", re.DOTALL)
+_IN_SIGHT = 200  # code points: a label stands at the beginning, and the patterns here take more than linear time
 _TRUTH = {"true": "yes", "false": "no"}
 
 
@@ -22,10 +23,11 @@ def label_in(value: Any, labels: tuple[str, ...]) -> str | None:
         value = str(value)
     if not isinstance(value, str):
         return None
-    said = _plain(value)
-    if (label := known.get(_TRUTH.get(said, said))) is not None:
+    said = " ".join(value.strip(_AROUND).split())[:_IN_SIGHT]
+    plain = _plain(said)
+    if (label := known.get(_TRUTH.get(plain, plain))) is not None:
         return label
-    explained = _EXPLAINED.fullmatch(value.strip(_AROUND))
+    explained = _EXPLAINED.fullmatch(said)
     if explained is None:
         return None
     first, explanation = (part for part in explained.groups() if part is not None)

@@ -165,7 +165,7 @@ async def test_a_judge_that_counts_otherwise_is_asked_about_all_again(numbers: t
 
 @pytest.mark.anyio
 async def test_a_re_ask_keeps_the_numbers_and_may_be_answered_beyond_them() -> None:
-    answers, line = await held([verdicts(verdict(1), verdict(2)), verdicts(*(verdict(n, "no") for n in (1, 2, 3)))])
+    answers, _ = await held([verdicts(verdict(1), verdict(2)), verdicts(*(verdict(n, "no") for n in (1, 2, 3)))])
     assert [answers[n].labels["verdict"] for n in (1, 2, 3)] == ["yes", "yes", "no"]
     restarted = verdicts(verdict(1, "no"))
     await failed(WrongReply, [verdicts(verdict(1), verdict(2)), *[restarted] * 9])
