@@ -1,7 +1,7 @@
 """What a scorer is: definitions for the judge, the shape of its answers, a formula and the words for its numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from app.domain.model import Model
@@ -39,13 +39,15 @@ class Assessment:
     """A step that asks for one verdict an item: a label for each of `fields`, after a short reason when `reasons`.
 
     `read` turns the labels as the judge gave them into the verdict's own; None means that the item turned out to be
-    no item at all (a fact where opinions are judged).
+    no item at all (a fact where opinions are judged). `moot` names a field that does not matter beside a label of
+    another one, as (field, label): whatever the judge gives for it then, even nothing, is left out of the labels.
     """
 
     fields: Mapping[str, tuple[str, ...]]
     system: str
     reasons: bool
     read: Callable[[Mapping[str, str]], Mapping[str, str] | None]
+    moot: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)

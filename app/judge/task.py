@@ -137,7 +137,7 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
             f"reason: at most 15 words, before you decide. {labels}.",
         ),
         schema=lambda numbers: object_of({"verdicts": verdict_list(numbers, fields)}),
-        read=lambda value, numbers: _assessed(value, numbers, fields),
+        read=lambda value, numbers: _assessed(value, numbers, assessment),
         write=lambda answers: [
             {"n": number, "reason": answer.reason, **answer.labels} for number, answer in sorted(answers.items())
         ],
@@ -166,7 +166,7 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
             f"Labels: {' | '.join(labels)}.",
         ),
         schema=schema,
-        read=lambda value, numbers: _assessed(value, numbers, assessment.fields),
+        read=lambda value, numbers: _assessed(value, numbers, assessment),
         write=lambda answers: {str(number): answer.labels[field] for number, answer in sorted(answers.items())},
         tokens_once=24,
         tokens_per_item=20,
@@ -202,7 +202,7 @@ def _system(definitions: str, legend: str, form: str) -> str:
     return f"{definitions}\n\n{FENCE_RULE} {legend}\n\n{form} Keys and labels stay in English."
 
 
-def _assessed(value: Any, numbers: Numbers, fields: Mapping[str, tuple[str, ...]]) -> dict[int, Assessed]:
+def _assessed(value: Any, numbers: Numbers, assessment: Assessment) -> dict[int, Assessed]:
     """Read verdicts in a list, each naming its number, or in an object by number.
 
     The first verdict on an item counts; a later one that says otherwise leaves the item without an answer. So does a
@@ -221,7 +221,7 @@ def _assessed(value: Any, numbers: Numbers, fields: Mapping[str, tuple[str, ...]
     for number, verdict in entries:
         if number not in numbers:
             continue
-        answer = _one_assessed(verdict, fields)
+        answer = _one_assessed(verdict, assessment)
         if answer is None or answers.setdefault(number, answer).labels != answer.labels:
             disputed.add(number)
     return {number: answer for number, answer in answers.items() if number not in disputed}
@@ -237,9 +237,11 @@ def _entries(value: Any) -> list[tuple[int | None, Any]]:
     return []
 
 
-def _one_assessed(verdict: Any, fields: Mapping[str, tuple[str, ...]]) -> Assessed | None:
+def _one_assessed(verdict: Any, assessment: Assessment) -> Assessed | None:
+    fields = assessment.fields
     if not isinstance(verdict, dict):
         verdict = dict.fromkeys(fields, verdict) if len(fields) == 1 else {}
-    labels = {field: label_in(verdict.get(field.casefold()), known) for field, known in fields.items()}
-    read = {field: label for field, label in labels.items() if label is not None}
-    return Assessed(read, text_in(verdict.get("reason"))) if len(read) == len(fields) else None
+    read = {field: label_in(verdict.get(field.casefold()), known) for field, known in fields.items()}
+    moot = {field for field, (other, label) in assessment.moot.items() if read[other] == label}
+    labels = {field: label for field, label in read.items() if label is not None and field not in moot}
+    return Assessed(labels, text_in(verdict.get("reason"))) if len(labels) + len(moot) == len(fields) else None

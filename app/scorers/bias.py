@@ -158,6 +158,7 @@ SCORER = Scorer(
             system=_ANALYSIS,
             reasons=True,
             read=_read_verdict,
+            moot={"category": ("verdict", "no")},
         ),
         Strategy.SINGLE_CALL: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=True, read=_read_label),
         Strategy.LABELS: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label),

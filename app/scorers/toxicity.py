@@ -84,10 +84,6 @@ number and severity of the findings; it is settled."""
 _WEIGHTS = {"mild": 1.0, "moderate": 2.0, "severe": 3.0}
 
 
-def _read_element(labels: Mapping[str, str]) -> Mapping[str, str]:
-    return {"element": "none"} if labels["element"] == "none" else labels
-
-
 def _read_label(labels: Mapping[str, str]) -> Mapping[str, str]:
     if labels["label"] == "none":
         return {"element": "none"}
@@ -129,7 +125,11 @@ def _weight(verdict: Verdict) -> float:
 
 _LABELS = ("none", *(f"{element}_{severity}" for element in ELEMENTS for severity in SEVERITIES))
 _BY_ELEMENT = Assessment(
-    fields={"element": ("none", *ELEMENTS), "severity": SEVERITIES}, system=_ANALYSIS, reasons=True, read=_read_element
+    fields={"element": ("none", *ELEMENTS), "severity": SEVERITIES},
+    system=_ANALYSIS,
+    reasons=True,
+    read=lambda labels: labels,
+    moot={"severity": ("element", "none")},
 )
 
 SCORER = Scorer(

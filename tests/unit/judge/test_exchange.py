@@ -18,12 +18,13 @@ from app.domain.request import Strategy
 from app.judge.exchange import Exchange, prompt_for
 from app.judge.task import Assessed, assessment_task, explanation_task, selection_task
 from app.ports import Completion, FinishReason, Prompt
-from app.scorers import bias
+from app.scorers import bias, toxicity
 from tests.unit.fakes import Reply, ScriptedModel, completion
 
 SELECTION = selection_task(bias.SCORER, bias.SCORER.selection)
 ANALYSIS = assessment_task(bias.SCORER, bias.SCORER.assessments[Strategy.THREE_STEP])
 LABELS = assessment_task(bias.SCORER, bias.SCORER.assessments[Strategy.LABELS])
+TOXICITY = assessment_task(toxicity.SCORER, toxicity.SCORER.assessments[Strategy.THREE_STEP])
 REASON = explanation_task(bias.SCORER)
 CUT = completion('{"verdicts": [', FinishReason.LENGTH)
 
@@ -78,8 +79,8 @@ async def test_one_reply_that_answers_all() -> None:
     answers, line = await held([verdicts(verdict(2, "no"), verdict(1), verdict(3, "no", "none"))])
     assert answers == {
         1: Assessed({"verdict": "yes", "category": "gender"}, "Why."),
-        2: Assessed({"verdict": "no", "category": "gender"}, "Why."),
-        3: Assessed({"verdict": "no", "category": "none"}, "Why."),
+        2: Assessed({"verdict": "no"}, "Why."),
+        3: Assessed({"verdict": "no"}, "Why."),
     }
     assert (len(line.model.prompts), line.judged, line.invalid) == (1, 3, [])
 
@@ -169,6 +170,46 @@ async def test_a_re_ask_keeps_the_numbers_and_may_be_answered_beyond_them() -> N
     assert [answers[n].labels["verdict"] for n in (1, 2, 3)] == ["yes", "yes", "no"]
     restarted = verdicts(verdict(1, "no"))
     await failed(WrongReply, [verdicts(verdict(1), verdict(2)), *[restarted] * 9])
+
+
+NOTHINGS = [None, "none", "None.", "n/a", "", "-", 0, [], {}, "weather", True]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("task", "found", "field"),
+    [(ANALYSIS, {"verdict": "no"}, "category"), (TOXICITY, {"element": "none"}, "severity")],
+    ids=["bias", "toxicity"],
+)
+async def test_a_field_that_does_not_matter_beside_a_label_may_say_anything(
+    task: Any, found: dict[str, str], field: str
+) -> None:
+    entries = [{"n": n, **found, field: nothing} for n, nothing in enumerate(NOTHINGS, 1)]
+    answers, line = await held([verdicts(*entries, {"n": len(NOTHINGS) + 1, **found})], task, len(NOTHINGS) + 1)
+    assert [answer.labels for answer in answers.values()] == [found] * (len(NOTHINGS) + 1)
+    assert len(line.model.prompts) == 1
+    assert task.read(task.write(answers), range(1, len(NOTHINGS) + 2)) == answers
+    twice = verdicts({"n": 1, **found, field: None}, {"n": 1, **found, field: "none"})
+    answers, _ = await held([twice], task, 1)
+    assert answers[1].labels == found
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("nothing", [*(value for value in NOTHINGS if value not in ("none", "None."))])
+@pytest.mark.parametrize(
+    ("task", "found", "field"),
+    [(ANALYSIS, {"verdict": "yes"}, "category"), (TOXICITY, {"element": "threat"}, "severity")],
+    ids=["bias", "toxicity"],
+)
+async def test_a_field_that_matters_must_be_told(task: Any, found: dict[str, str], field: str, nothing: Any) -> None:
+    await failed(WrongReply, [verdicts({"n": 1, **found, field: nothing})] * 9, task=task, count=1)
+    await failed(WrongReply, [verdicts({"n": 1, **found})] * 9, task=task, count=1)
+    await failed(WrongReply, [verdicts({"n": 1, field: nothing})] * 9, task=task, count=1)
+
+
+@pytest.mark.anyio
+async def test_a_toxic_element_without_severity_is_a_missing_verdict() -> None:
+    await failed(WrongReply, [verdicts({"n": 1, "element": "mockery", "severity": "none"})] * 9, task=TOXICITY, count=1)
 
 
 @pytest.mark.anyio

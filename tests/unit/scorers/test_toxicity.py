@@ -109,9 +109,9 @@ def test_labels_are_read_into_elements_and_severities() -> None:
 
 
 @pytest.mark.parametrize("strategy", [Strategy.THREE_STEP, Strategy.SINGLE_CALL])
-def test_elements_are_read_as_they_are_but_for_none(strategy: Strategy) -> None:
+def test_elements_are_read_as_they_are(strategy: Strategy) -> None:
     assessment = SCORER.assessments[strategy]
-    assert assessment.read({"element": "none", "severity": "severe"}) == {"element": "none"}
+    assert assessment.read({"element": "none"}) == {"element": "none"}
     assert assessment.read({"element": "threat", "severity": "mild"}) == {"element": "threat", "severity": "mild"}
 
 
