@@ -3,12 +3,17 @@
 import math
 import re
 from functools import cache
+from itertools import product
 from typing import Any
 
 _AROUND = " \t\r\n\"'`*“”‘’«»「」.。!！"
 _NUMBER = re.compile(r"\[?\s*(-?\d{1,9})(?:\.0+)?\s*\]?[.)]?")
 _EXPLAINED = re.compile(r"([\w -]+?)\s*[,.;:(—–]\s*(.*)|([\w ]+?)\s+-+\s+(.*)", re.DOTALL)
 _IN_SIGHT = 200  # code points: a label stands at the beginning, and the patterns here take more than linear time
+_SOON = 6
+_LABEL_WORDS = (1, 2, 3)
+_GROUNDS = frozenset({"because", "since", "as", "for", "given", "although", "though", "while"})
+_CORRECTIONS = frozenset({"actually", "rather", "mean", "or", "instead", "but", "sorry", "wait", "correction"})
 _TRUTH = {"true": "yes", "false": "no"}
 
 
@@ -16,7 +21,8 @@ def label_in(value: Any, labels: tuple[str, ...]) -> str | None:
     """Return which of labels the judge meant, or None.
 
     Case, spaces, quotes and a full stop do not matter, true and false stand for yes and no, and an explanation may
-    follow the label ("Yes, because ..."). A label that is only mentioned somewhere is not meant.
+    follow the label ("Yes, because ..."). A label that is only mentioned somewhere is not meant, and neither of two is
+    where the explanation soon puts another in place of the first ("No, actually yes").
     """
     known = _by_plain_form(labels)
     if isinstance(value, bool):
@@ -31,10 +37,20 @@ def label_in(value: Any, labels: tuple[str, ...]) -> str | None:
     if explained is None:
         return None
     first, explanation = (part for part in explained.groups() if part is not None)
-    follows = _plain(re.split(r"[\s,.;:]", explanation, maxsplit=1)[0])
     label = known.get(_TRUTH.get(_plain(first), _plain(first)))
-    disputed = follows in known and known[follows] != label
-    return None if disputed else label
+    return None if label is None or _disputes(explanation, label, known) else label
+
+
+def _disputes(explanation: str, label: str, known: dict[str, str]) -> bool:
+    """Whether another label stands among the explanation's first words, save in a subordinate clause of grounds."""
+    words = [word for word in re.split(r"[\s,.;:!?()]+", explanation) if word][:_SOON]
+    for begin, count in product(range(len(words)), _LABEL_WORDS):
+        said = _plain(" ".join(words[begin : begin + count]))
+        other = known.get(_TRUTH.get(said, said), label)
+        gives_grounds = begin > 0 and words[0].casefold() in _GROUNDS
+        if other != label and not (gives_grounds and _CORRECTIONS.isdisjoint(map(str.casefold, words[:begin]))):
+            return True
+    return False
 
 
 def number_in(value: Any) -> int | None:

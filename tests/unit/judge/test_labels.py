@@ -73,6 +73,53 @@ def test_what_is_no_label(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        "No, actually yes",
+        "No. Actually, yes.",
+        "yes, I mean no",
+        "Yes: or rather no",
+        "yes (or no)",
+        "No - wait, yes",
+        "No, on second thought yes",
+        "No; correction: YES!",
+        "No, it is 'yes'",
+        "no, actually true",
+        "Yes, there is no doubt",
+        "Yes, because, wait, no",
+        "Yes, since or rather no",
+    ],
+)
+def test_a_label_that_is_soon_replaced_is_none(value: str) -> None:
+    assert label_in(value, YES_NO) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        ("Yes, because no other group is spared", "yes"),
+        ("Yes, since no one else is named", "yes"),
+        ("No, as yes-men are no group", "no"),
+        ("Yes, although no word of it is rude", "yes"),
+        ("Yes, it is a generalisation about people and has no ground", "yes"),
+        ("No, no, no", "no"),
+        ("yes, yesterday", "yes"),
+        ("no, nothing", "no"),
+    ],
+)
+def test_another_label_in_the_grounds_of_one_does_not_replace_it(value: str, label: str) -> None:
+    assert label_in(value, YES_NO) == label
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["fact, or rather none", "none: I mean hate speech mild", "fact (racial-ethnic)", "none, actually racial ethnic."],
+)
+def test_labels_of_several_words_replace_too(value: str) -> None:
+    assert label_in(value, KINDS) is None
+
+
+@pytest.mark.parametrize(
     ("value", "label"),
     [
         ("racial-ethnic", "racial_ethnic"),
