@@ -73,6 +73,16 @@ def text_in(value: Any) -> str | None:
     return text or None
 
 
+def reason_in(value: Any, length: int) -> str | None:
+    """Return a text as text_in does, no longer than length code points: cut at a space if it can be, with "…"."""
+    text = text_in(value)
+    if text is None or len(text) <= length:
+        return text
+    words, space, _ = text[:length].rpartition(" ")
+    kept = words if space and len(words) > length // 2 else text[: length - 1]
+    return f"{kept.rstrip()}…"
+
+
 @cache
 def _by_plain_form(labels: tuple[str, ...]) -> dict[str, str]:
     return {_plain(label): label for label in labels}

@@ -9,9 +9,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from app.domain.errors import WrongReply
 from app.domain.run import Step
 from app.judge.fence import FENCE_RULE
-from app.judge.labels import label_in, number_in, text_in
+from app.judge.labels import label_in, number_in, reason_in
 from app.judge.reply_schema import (
     EXPLANATION_LENGTH,
+    REASON_LENGTH,
     Schema,
     label_map,
     object_of,
@@ -180,7 +181,7 @@ def explanation_task(scorer: Scorer) -> Task[str]:
     """Return the task that asks for the score's reason."""
 
     def read(value: Any, _: Numbers) -> dict[int, str]:
-        reason = text_in(value)
+        reason = reason_in(value, EXPLANATION_LENGTH)
         return {} if reason is None else {1: reason}
 
     return Task(
@@ -244,4 +245,6 @@ def _one_assessed(verdict: Any, assessment: Assessment) -> Assessed | None:
     read = {field: label_in(verdict.get(field.casefold()), known) for field, known in fields.items()}
     moot = {field for field, (other, label) in assessment.moot.items() if read[other] == label}
     labels = {field: label for field, label in read.items() if label is not None and field not in moot}
-    return Assessed(labels, text_in(verdict.get("reason"))) if len(labels) + len(moot) == len(fields) else None
+    if len(labels) + len(moot) < len(fields):
+        return None
+    return Assessed(labels, reason_in(verdict.get("reason"), REASON_LENGTH))

@@ -330,6 +330,19 @@ async def test_a_reason_that_is_none(reply: Any) -> None:
     await failed(WrongReply, [reply] * 9, task=REASON, count=1)
 
 
+@pytest.mark.anyio
+async def test_reasons_are_cut_to_the_lengths_of_their_schemas() -> None:
+    long = "Many words. " * 100_000
+    answers, _ = await held([{"reason": long}], REASON, count=1)
+    assert len(answers[1]) <= 700
+    assert REASON.read(REASON.write(answers), [1]) == answers
+    answers, _ = await held([verdicts(verdict(1, reason=long))], count=1)
+    assert answers[1].reason is not None
+    assert len(answers[1].reason) <= 200
+    assert answers[1].reason.endswith("…")
+    assert ANALYSIS.read(ANALYSIS.write(answers), [1]) == answers
+
+
 STRICT_KEYWORDS = {"type", "properties", "required", "additionalProperties", "items", "enum", "minItems", "maxItems"}
 
 

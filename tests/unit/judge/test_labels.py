@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from app.judge.labels import label_in, number_in, text_in
+from app.judge.labels import label_in, number_in, reason_in, text_in
 
 YES_NO = ("yes", "no")
 KINDS = ("fact", "racial_ethnic", "hate_speech_mild", "none")
@@ -170,3 +170,24 @@ def test_what_is_no_number(value: Any) -> None:
 )
 def test_a_text(value: Any, text: str | None) -> None:
     assert text_in(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("It blames.", "It blames."),
+        ("It blames a.", "It blames a."),
+        ("It blames a town.", "It blames a…"),
+        ("It blames some town.", "It blames…"),
+        ("It blames   a town", "It blames…"),
+        ("Itblamesatown", "Itblamesato…"),
+        ("a " + "b" * 20, "a bbbbbbbbb…"),
+        ("町全体を悪く言っているのです", "町全体を悪く言っている…"),
+        ("x\x00" * 1_000_000, "x" * 11 + "…"),
+        (" " * 1_000_000 + "So.", "So."),
+        ("", None),
+        (3, None),
+    ],
+)
+def test_a_reason_is_cut_to_its_length(value: Any, reason: str | None) -> None:
+    assert reason_in(value, 12) == reason
