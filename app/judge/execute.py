@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from app.domain.errors import AssayError
 from app.domain.request import Options, RunRequest, StorePolicy, Strategy
@@ -24,7 +24,10 @@ from app.ports import AnswerCache, ChatModel, Clock, Telemetry
 
 OnStep = Callable[[Run, Step], Awaitable[None]]
 
-_LONG_TEXT = 50_000  # code points; cutting more than this takes long enough to be noticed by other runs
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_LONG_TEXT = 5_000  # code points; cutting and planning more than this may take long enough to be noticed by other runs
 _NOTHING_JUDGED: dict[str, Any] = {
     "status": RunStatus.RUNNING,
     "score": None,
@@ -125,9 +128,9 @@ class _Trial:
 
     async def judged(self) -> Run:
         text = self.request.text
-        segments = await asyncio.to_thread(segments_of, text) if len(text) > _LONG_TEXT else segments_of(text)
+        segments = await self.computed(segments_of, text)
         fence = fence_of(self.judge.fence_key, self.judge.tenant, text)
-        evidence = Evidence(fence, segments, self.request.question)
+        evidence = await self.computed(Evidence, fence, segments, self.request.question)
         items: Sequence[int] = range(len(segments))
         selection = self.scorer.selection
         if selection is not None and self.options.strategy is Strategy.THREE_STEP:
@@ -138,6 +141,14 @@ class _Trial:
             return self.updated(status=RunStatus.NOT_SCORABLE, reason=self.nothing_found())
         await self.explain(verdicts, evidence, self.scored(value, len(verdicts)))
         return self.updated(status=RunStatus.COMPLETED)
+
+    async def computed(
+        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """Return what function gives, computed in a thread where the text is long."""
+        if len(self.request.text) + len(self.request.question or "") > _LONG_TEXT:
+            return await asyncio.to_thread(function, *arguments, **named)
+        return function(*arguments, **named)
 
     async def preprocess(self, selection: Selection, evidence: Evidence, items: Sequence[int]) -> list[int]:
         """Return the indexes of the segments that matter."""
@@ -172,8 +183,8 @@ class _Trial:
         """Ask about items in windows; their prompts stand on the run before the first call."""
         preamble = f"Write reasons in {told(self.options.language)}.\n" if task.reasons else ""
         with self.step(task.step, len(items)):
-            windows = self.asker.plan(task, evidence, items, preamble)
-            prompts = self.asker.prompt_text(task, evidence, windows, preamble)
+            windows = await self.computed(self.asker.plan, task, evidence, items, preamble)
+            prompts = await self.computed(self.asker.prompt_text, task, evidence, windows, preamble)
             self.updated(**{_PROMPT_FIELDS[task.step]: prompts})
             return await self.asker.ask_windows(task, evidence, windows, preamble)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.errors import AssayError, JudgeError
+from app.domain.errors import AssayError, ContextOverflow, JudgeError
 from app.judge.answers import Answers
 from app.judge.evidence import Evidence, Room, Window
 from app.judge.exchange import Exchange, Show, free_tokens, prompt_for
@@ -17,6 +17,12 @@ from app.judge.task import Answer, Numbers, Task, reply_form
 from app.ports import ChatModel, Completion, Prompt, Source, Telemetry
 
 WINDOWS_AT_ONCE = 4
+MOST_SEGMENTS = 20_000
+"""With more than these a run fails before any call: a step would take over 500 calls, longer than a run may last.
+A megabyte of usual prose has about half as many; texts of very short lines (logs, lists of words) have more.
+"""
+WINDOWS_SHOWN = 8
+"""Prompts about more windows than these are not kept on a run one by one: they repeat the text, in one form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,15 @@ class Asker:
     tally: Tally
 
     def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
-        """Return the windows that ask about items (segment indexes); raises ContextOverflow when one can't fit."""
+        """Return the windows that ask about items (segment indexes).
+
+        Raises ContextOverflow when one can't fit, and when there are more than MOST_SEGMENTS.
+        """
+        if len(items) > MOST_SEGMENTS:
+            raise ContextOverflow(
+                f"The text has {len(items):,} segments and at most {MOST_SEGMENTS:,} can be judged in one run; "
+                "split the text, or join its short lines"
+            )
         user = _user(preamble, evidence, Window((), neighbours=False), ())
         free = free_tokens(task, self.model, user, (1,)) - task.tokens_once
         schema_per_item = reply_form(task, range(1, 12)).tokens - reply_form(task, range(1, 11)).tokens
@@ -39,8 +53,13 @@ class Asker:
         return evidence.windows(items, room)
 
     def prompt_text(self, task: Task[Any], evidence: Evidence, windows: Sequence[Window], preamble: str) -> str:
-        """Return the prompts about all windows as they are shown to people: the instructions once, then each."""
-        return "\n\n".join([task.system, *(_user(preamble, evidence, window, window.numbers) for window in windows)])
+        """Return the prompts about windows as they are shown to people: the instructions once, then each.
+
+        After the first WINDOWS_SHOWN there only stands how many more there are.
+        """
+        users = [_user(preamble, evidence, window, window.numbers) for window in windows[:WINDOWS_SHOWN]]
+        left_out = len(windows) - len(users)
+        return "\n\n".join([task.system, *users, *[f"(and {left_out} more of the same form)"] * bool(left_out)])
 
     async def ask_windows(
         self, task: Task[Answer], evidence: Evidence, windows: Sequence[Window], preamble: str

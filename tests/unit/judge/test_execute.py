@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from app.domain.errors import (
 )
 from app.domain.request import CacheMode, Message, Part, StorePolicy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step, Usage
+from app.judge import execute
+from app.judge.step import MOST_SEGMENTS, Asker
 from app.judge.tokens import token_bound
 from app.ports import Completion, FinishReason, Prompt
 from tests.unit.fakes import DictCache, Obedient, Reply, ScriptedModel, completion
@@ -685,7 +688,11 @@ async def test_long_texts_are_judged_in_windows_none_twice_none_left_out(limits:
     assert sorted(numbered) == sorted(text.splitlines())
     assert len(asked) >= 5
     assert run.preprocess_prompt is not None
-    assert all(prompt.user in run.preprocess_prompt for prompt in asked)
+    on_run = [prompt.user in run.preprocess_prompt for prompt in asked]
+    assert sum(on_run) == min(len(asked), 8)
+    assert run.preprocess_prompt.count("<evidence-") == 1 + sum(on_run)  # one stands in the instructions
+    more = f"\n\n(and {len(asked) - 8} more of the same form)"
+    assert run.preprocess_prompt.endswith(more) == (len(asked) > 8)
 
 
 @pytest.mark.anyio
@@ -730,11 +737,53 @@ async def test_the_first_window_that_fails_ends_the_run_with_its_error() -> None
 
 
 @pytest.mark.anyio
-async def test_very_long_texts_are_cut_off_the_loop() -> None:
-    text = long_text(2_500)
-    assert len(text) > 50_000
-    run = await Bench(obedient()).score(text, options={"strategy": "labels"})
-    assert run.coverage == Coverage(asked=2_500, judged=2_500)
+@pytest.mark.parametrize(
+    ("output", "question", "off_loop"),
+    [(long_text(2_500), None, True), ("a\n" * 2_600, None, True), (TEXT, "Why? " * 1_000, True), (TEXT, "Why?", False)],
+    ids=["long text", "short lines", "long input", "short"],
+)
+async def test_long_texts_are_cut_and_planned_off_the_loop(
+    output: str, question: str | None, off_loop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: dict[str, set[int]] = {}
+
+    def watch(owner: Any, name: str) -> None:
+        original = getattr(owner, name)
+
+        def noting(*arguments: Any) -> Any:
+            threads.setdefault(name, set()).add(threading.get_ident())
+            return original(*arguments)
+
+        monkeypatch.setattr(owner, name, noting)
+
+    watch(execute, "segments_of")
+    watch(execute, "Evidence")
+    watch(Asker, "plan")
+    watch(Asker, "prompt_text")
+    run = await Bench(obedient()).score(output, input=question, options={"strategy": "labels"})
+    assert run.status is RunStatus.COMPLETED
+    assert len(threads) == 4
+    assert all((threading.get_ident() not in idents) == off_loop for idents in threads.values())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("scorer", "step"), [("bias", "preprocess"), ("toxicity", "analyze")])
+async def test_more_segments_than_one_run_may_have_fail_before_any_call(scorer: str, step: str) -> None:
+    bench = Bench(obedient())
+    run = await bench.score("a\n" * (MOST_SEGMENTS + 1), scorer)
+    assert run.error is not None
+    assert (run.status, run.error.code, run.error.step) == (RunStatus.FAILED, ErrorCode.CONTEXT_OVERFLOW, step)
+    assert "20,001" in run.error.detail
+    assert bench.model.prompts == []
+
+
+@pytest.mark.anyio
+async def test_a_run_of_many_windows_stays_small() -> None:
+    run = await Bench(obedient()).score("Tea.\n" * 8_000, "toxicity", options={"strategy": "labels"})
+    assert run.coverage == Coverage(asked=8_000, judged=8_000)
+    assert run.analyze_prompt is not None
+    assert len(run.analyze_prompt) < 20_000
+    assert run.analyze_prompt.endswith("\n\n(and 192 more of the same form)")
 
 
 @pytest.mark.anyio
