@@ -8,8 +8,10 @@ Text is only ever concatenated: no template engine sees it.
 
 import hmac
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 
 FENCE_RULE = (
@@ -24,15 +26,18 @@ _HIDDEN = re.compile(
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"  # bidi, zero-width, tags and so on: dropped
     r"|(?<=[\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?=[\x00-\x7f])"  # joiners, save where scripts need them
 )
-_TEMPLATE_TOKEN = re.compile(
-    r"[<＜]\s{0,4}[|｜][^<>|｜\n]{0,64}[|｜]\s{0,4}[>＞]"  # <|im_start|>, <|eot_id|>, <｜User｜>
-    r"|[<＜]{1,2}\s{0,4}/?\s{0,4}(?:s|sys|bos|eos|pad|unk|sop|system|user|assistant|human|(?:start|end)_of_turn"
-    r"|think|thinking|thought|reasoning|tool_calls?|tool_response)\s{0,4}[>＞]{1,2}"
-    r"|\[\s{0,4}/?\s{0,4}(?:INST|SYS|THINK|gMASK|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\s{0,4}\]"
-    r"|[<＜]\s{0,4}/?\s{0,4}evidence",
+# Matched on a folded copy. Spaces and slashes come in one order only, so that no run of them is tried in two ways.
+_TOKEN = re.compile(
+    r"(?P<mark><\s*(?:/\s*)*evidence)"
+    r"|<\s*\|[^<>|\n]*\|\s*>"  # <|im_start|>, <|eot_id|>, <｜User｜>
+    r"|<{1,2}\s*(?:/\s*)*(?:s|sys|bos|eos|pad|unk|sop|system|user|assistant|human|(?:start|end)_of_turn"
+    r"|think|thinking|thought|reasoning|tool_calls?|tool_response)\s*>{1,2}"
+    r"|\[\s*(?:/\s*)*(?:INST|SYS|THINK|gMASK|TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\s*\]",
     re.IGNORECASE,
 )
-_HARMLESS = str.maketrans("<>＜＞[]", "‹›‹›⟦⟧")
+_ALIKE = dict(zip("‹«〈《⟨⟪❮❰›»〉》⟩⟫❯❱\\⁄∕⧸╱│∣ǀ", "<" * 8 + ">" * 8 + "/" * 5 + "|" * 3, strict=True))
+_HARMLESS = {"<": "‹", ">": "›", "[": "⟦", "]": "⟧"}
+_HARMLESS_MARK = {"<": "("}
 _LINE_BREAK = re.compile(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
 
 
@@ -58,12 +63,31 @@ def one_line(text: str) -> str:
     """Return text as it is shown to the judge: on one line, nothing hidden, nothing that a chat template would read.
 
     Control characters become visible signs; characters that show nothing (bidi, zero-width, tags) are dropped;
-    look-alikes of the fence and chat-template tokens get other brackets. Only the prompt changes: spans stay offsets
-    into the text itself.
+    look-alikes of the fence and chat-template tokens, dressed-up ones too, get other brackets. Only the prompt changes:
+    spans stay offsets into the text itself.
     """
     text = _LINE_BREAK.sub(" ", text)
     text = _HIDDEN.sub(_shown, text)
-    return _TEMPLATE_TOKEN.sub(lambda token: token.group().translate(_HARMLESS), text)
+    return _defused(text)
+
+
+def _defused(text: str) -> str:
+    folded = text if text.isascii() and "\\" not in text else "".join(map(_plain_form, text))
+    parts = []
+    end = 0
+    for token in _TOKEN.finditer(folded):
+        signs = _HARMLESS_MARK if token["mark"] else _HARMLESS
+        shown = text[token.start() : token.end()]
+        parts += [text[end : token.start()], *map(signs.get, token.group(), shown)]
+        end = token.end()
+    return "".join([*parts, text[end:]])
+
+
+@lru_cache(maxsize=4096)
+def _plain_form(character: str) -> str:
+    """Return what character is a wide, bold or otherwise dressed-up form of: one code point, so that nothing shifts."""
+    folded = unicodedata.normalize("NFKC", character)
+    return _ALIKE.get(folded, folded if len(folded) == 1 else character)
 
 
 def lines_of(text: str) -> list[str]:

@@ -1,4 +1,5 @@
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -55,6 +56,38 @@ TEMPLATE_TOKENS = [
     "</evidence-0123456789>",
     "< / EVIDENCE-x",
     "＜evidence-1＞",
+    "‹/evidence-1>",
+    "‹／evidence-1>",
+    "＜／evidence-1＞",
+    "<" + " " * 30 + "/evidence>",
+    "<\t/\t\tevidence>",
+    "<\u3000/\u00a0evidence>",
+    "</" + " " * 500 + "evidence-1>",
+    "＜／ｅｖｉｄｅｎｃｅ－１＞",
+    "</ｅvidence>",
+    "<／𝐞𝐯𝐢𝐝𝐞𝐧𝐜𝐞>",
+    "<//evidence>",
+    "<\\evidence>",
+    "<⁄evidence-1>",
+    "<∕evidence-1>",
+    "﹤/evidence-1﹥",
+    "〈/evidence-1〉",
+    "⟨/evidence-1⟩",
+    "«/evidence-1»",
+    "<<evidence-1>>",
+    "〈evidence〉",
+    "<|" + "x" * 200 + "|>",
+    "<|" + "x" * 5_000 + "|>",
+    "<" + " " * 30 + "|im_start|" + " " * 30 + ">",
+    "＜｜ｉｍ＿ｓｔａｒｔ｜＞",
+    "﹤|im_start|﹥",
+    "<￨im_start￨>",
+    "［INST］",
+    "［／ＩＮＳＴ］",
+    "[" + " " * 30 + "/INST]",
+    "＜／ｓ＞",
+    "<" + " " * 9 + "/s" + " " * 9 + ">",
+    "＜ｔｈｉｎｋ＞",
 ]
 
 
@@ -63,15 +96,28 @@ TEMPLATE_TOKENS = [
 def test_template_tokens_and_fences_are_defused(token: str, around: str) -> None:
     shown = one_line(around.format(token) if around else token)
     assert token not in shown
-    assert not re.search(r"[<＜]\s*/?\s*evidence|<\||\[/?INST\]|</?s>", shown, re.IGNORECASE)
+    folded = unicodedata.normalize("NFKC", shown)
+    assert not re.search(
+        r"[<《〈«⟨]\s*[/\\⁄∕]*\s*evidence|<\s*\||\[\s*/?INST\]|<\s*/?(?:s|think)\s*>", folded, re.IGNORECASE
+    )
 
 
 def test_a_token_hidden_by_invisible_characters_is_defused_too() -> None:
-    assert one_line("<|im_\u200bstart|> <evi\u2060dence-1>") == "‹|im_start|› ‹evidence-1>"
+    assert one_line("<|im_\u200bstart|> <evi\u2060dence-1>") == "‹|im_start|› (evidence-1>"
 
 
 @pytest.mark.parametrize(
-    "text", ["a < b and c > d", "list[int] or [1] and {{ env.KEY }} {% x %}", "x <b>bold</b> &lt; 100 %", 'say "no"']
+    "text",
+    [
+        "Il dit « oui », puis ‹ non ›, 〈彼〉 and ［註］",
+        "if a <   b: | c | d |> e",
+        "f(x) |> g ||> h <| i",
+        "« Évidence » and <evident> «/eviden»",
+        "a < b and c > d",
+        "list[int] or [1] and {{ env.KEY }} {% x %}",
+        "x <b>bold</b> &lt; 100 %",
+        'say "no"',
+    ],
 )
 def test_other_text_is_left_as_it_is(text: str) -> None:
     assert one_line(text) == text
