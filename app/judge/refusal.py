@@ -25,6 +25,22 @@ _REFUSALS = (
     # Portuguese
     r"\b(?:sinto muito|desculpe|lamento)\b",
     r"\bnão (?:posso|consigo|estou apto)\b",
+    # Italian
+    r"\b(?:mi dispiace|mi scuso|sono spiacente)\b",
+    r"\bnon (?:posso|riesco a|sono in grado di|mi è possibile)\b",
+    # Dutch
+    r"\b(?:het spijt me|sorry, maar)\b",
+    r"\bik (?:kan|mag|zal|wil)\b[^.!?\n]{0,80}\bniet\b",
+    # Polish
+    r"\bprzykro mi\b|\bprzepraszam\b",
+    r"\bnie (?:mogę|jestem w stanie|wolno mi)\b",
+    # Russian
+    r"\b(?:извините|простите|прошу прощения)\b",
+    r"\bя не (?:могу|буду|в состоянии|вправе)\b|\bне могу (?:оценить|помочь|выполнить|ответить|обсуждать)",
+    # Arabic
+    r"آسف|أعتذر|عذر[اًا]|لا (?:أستطيع|يمكنني|أقدر)|لن أ(?:ستطيع|تمكن)|غير قادر",
+    # Hindi
+    r"माफ़? ?क(?:रें|ीजिए)|क्षमा|खेद|नहीं (?:कर|दे) (?:सकत|पाऊ)|असमर्थ",
     # Korean
     r"죄송|유감|(?:할|드릴|줄|답변할|평가할)\s?수\s?(?:가\s?)?없|도와드리기\s?어렵|거절",
     # Japanese
@@ -36,5 +52,5 @@ _REFUSAL = re.compile("|".join(_REFUSALS), re.IGNORECASE)
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a reply without an answer declines the task, in any of the eight languages."""
+    """Return whether a reply without an answer declines the task, in the languages that models refuse in most."""
     return bool(_REFUSAL.search(text[:_IN_SIGHT]))
