@@ -130,10 +130,6 @@ class RedisAnswerCache:
         """
         source, backoff = Source.CACHE, Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         try:
-            async with self._reaching():
-                value = await self._client.get(_answer_key(key))
-            if isinstance(value, bytes):
-                return CachedAnswer(value, source)
             while True:
                 async with self._reaching():
                     taken = await self._take(keys=_both_keys(key), args=[token, LOCK_MS])
