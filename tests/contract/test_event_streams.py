@@ -26,7 +26,8 @@ def stream(api: RunningApp, run_id: str, **request: Any) -> httpx.Response:
 
 
 @pytest.fixture(scope="module")
-def ended(running_app: RunningApp) -> dict[str, Any]:
+def ended(running_app: RunningApp, judge: StubProcess) -> dict[str, Any]:
+    judge.reset()
     return run(running_app.score(output=unique()), 200)
 
 
