@@ -33,6 +33,7 @@ SUSPENDED_S = 1.0
 SAME_SIGNAL_S = 1.0
 # For what is cancelled: to let go of its run, and for us to record that.
 GIVE_BACK_S = 5.0
+GIVE_BACK_TRIES = 5
 
 
 class AsyncWorker(SimpleWorker):
@@ -138,13 +139,15 @@ class AsyncWorker(SimpleWorker):
             if free == 0:
                 await self._changed.wait()
                 continue
+            was_idle = not executions
             taken = await self._take(bookkeeping, free, backoff)
             for job in taken:
                 executions.start(job)
             begun += len(taken)
             if taken:
                 continue
-            if burst and not executions:
+            # A job that ended during the look may be back in line for its next attempt.
+            if burst and was_idle:
                 break
             doorbell.arm()
             await self._changed.wait()
@@ -180,12 +183,14 @@ class AsyncWorker(SimpleWorker):
 
     async def _give_back(self, executions: Executions) -> None:
         log.warning("jobs_given_back", worker=self.name, jobs=len(executions))
-        executions.give_back()
-        try:
-            async with asyncio.timeout(GIVE_BACK_S):
-                await executions.wait_until_idle()
-        except TimeoutError:
-            log.warning("jobs_left_to_their_leases", worker=self.name, jobs=len(executions))
+        for _ in range(GIVE_BACK_TRIES):
+            # Libraries have been seen to swallow a cancellation: whoever is still at work is told again.
+            executions.give_back()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GIVE_BACK_S / GIVE_BACK_TRIES):
+                    await executions.wait_until_idle()
+                    return
+        log.warning("jobs_left_to_their_leases", worker=self.name, jobs=len(executions))
 
     def _obey(self, message: Mapping[str, Any], executions: Executions) -> None:
         payload = parse_payload(dict(message))

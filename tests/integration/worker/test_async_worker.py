@@ -4,6 +4,7 @@ import asyncio
 import json
 import pickle
 import zlib
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -214,6 +215,24 @@ async def test_rqs_shutdown_command_is_a_warm_shutdown(queue: RqRunQueue, client
     await worker._stopping.wait()
     runs.release.set()
     assert await running == 1
+    assert client.llen(NORMAL) == 1
+
+
+@pytest.mark.anyio
+async def test_a_job_that_swallows_a_cancellation_is_given_back_all_the_same(
+    queue: RqRunQueue, client: redis.Redis, valkey_url: str
+) -> None:
+    begun = asyncio.Event()
+
+    async def execute(tenant: str, run_id: str) -> None:
+        begun.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    await queue.enqueue(key("1"), Priority.NORMAL, 60)
+    async with working(valkey_url, execute, grace=0.1):
+        await begun.wait()
     assert client.llen(NORMAL) == 1
 
 
