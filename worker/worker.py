@@ -76,6 +76,13 @@ class AsyncWorker(SimpleWorker):
         # Anything that lets the main loop go on: a free slot, a job in a queue, a signal.
         self._changed = asyncio.Event()
 
+    def _set_ip_address(self, connection: redis.Redis) -> None:
+        try:
+            super()._set_ip_address(connection)
+        except ValueError:
+            # redis-py can't read the server's answer when the path of a unix socket holds a space or "=".
+            self.ip_address = "unknown"
+
     def work(self, burst: bool = False, *args: Any, **options: Any) -> bool:
         """Run in an event loop of its own until stopped or, with `burst`, until the queues are empty.
 

@@ -107,7 +107,7 @@ def _named(settings: Settings) -> str | None:
     try:
         return _MODEL_ID.validate_python(settings.judge_model.strip())
     except ValidationError:
-        raise SettingsError("ASSAY_JUDGE_MODEL: use provider/name, such as openai/gpt-5-mini") from None
+        raise SettingsError("ASSAY_JUDGE_MODEL: use provider/name, such as openai/gpt-4.1-mini") from None
 
 
 def _resolved(entry: ModelEntry, settings: Settings, environ: Mapping[str, str]) -> tuple[JudgeSpec, dict[str, str]]:

@@ -1,9 +1,9 @@
 """The models file: TOML that lists several judges, with their limits and prices but never a key.
 
-default = "openai/gpt-5-mini"
+default = "openai/gpt-4.1-mini"
 
 [[models]]
-id = "openai/gpt-5-mini"
+id = "openai/gpt-4.1-mini"
 context_tokens = 400_000
 input_price = 0.25          # US dollars per million tokens
 output_price = 2.0

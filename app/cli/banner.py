@@ -32,7 +32,8 @@ class Place(NamedTuple):
 def describe(settings: Settings, choice: JudgeChoice, plan: Plan, children: Sequence[Child]) -> list[Place]:
     """Return what runs where, as the block shows it."""
     pids = {child.command.name: child.pid for child in children}
-    metrics = f", /metrics from port {settings.worker_metrics_port} on" if settings.worker_metrics_port else ""
+    first_port = settings.worker_metrics_port
+    metrics = f", /metrics on the first free port from {first_port}" if first_port else ""
     workers = [
         Place("Worker", f"{settings.worker_concurrency} runs at once{metrics}", pids[command.name])
         for command in plan.workers

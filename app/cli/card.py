@@ -25,7 +25,7 @@ def card(run: dict[str, Any], text: str) -> RenderableType:
     parts += [Text(f"Warning: {warning['detail']}", style=DOUBTFUL) for warning in run.get("warnings") or ()]
     return Panel(
         Group(*_spaced(parts)),
-        title=Text(f"{run['scorerId']} {run['scorerVersion']}"),
+        title=Text(f"{run['scorerId']} {run['scorerVersion']}  {run['runId']}"),
         subtitle=_footer(run),
         title_align="left",
         subtitle_align="left",
@@ -99,8 +99,9 @@ def _footer(run: dict[str, Any]) -> Text:
     usage = run["usage"]
     total_ms = run["timings"].get("totalMs")
     took = f"{total_ms / 1000:.1f} s, " if total_ms is not None else ""
-    calls = f"{usage['judgeCalls']} judge calls, {usage['cacheHits']} cached"
-    return Text(f"{run['model']}, {took}{calls}, {run['runId']}", style=SILENT)
+    calls = usage["judgeCalls"]
+    asked = f"{calls} judge call{'' if calls == 1 else 's'}, {usage['cacheHits']} cached"
+    return Text(f"{run['model']}, {took}{asked}", style=SILENT)
 
 
 def _visible(text: str) -> str:

@@ -5,6 +5,7 @@ import json
 import pickle
 import zlib
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from rq.job import Job, JobStatus
 from rq.serializers import JSONSerializer
 from rq.suspension import resume, suspend
 
+from app.adapters.embedded_valkey import start_valkey
 from app.adapters.rq_queue import RqRunQueue, job_id
 from app.domain.errors import JudgeUnavailable
 from app.domain.request import Priority
@@ -355,3 +357,12 @@ async def test_a_job_that_stands_in_line_twice_is_executed_once(
         await runs.until(ended=1)
     assert runs.begun == [key("1").run_id]
     assert client.llen(NORMAL) == 0
+
+
+@pytest.mark.parametrize("folder", ["a space", "an=equals", "données", "quote'd & more"])
+def test_a_worker_starts_whatever_the_folder_of_its_server_is_called(tmp_path: Path, folder: str) -> None:
+    server = start_valkey(tmp_path / folder)
+    try:
+        assert make_worker(server.url, Runs().execute).ip_address
+    finally:
+        server.stop()

@@ -60,6 +60,7 @@ def test_shows_score_band_text_verdict_reason_and_cost() -> None:
         "generalises",
         "whole age group",
         "1.2 s, 3 judge calls",
+        "run-00000001",
         "stub/judge",
     ):
         assert piece in shown
