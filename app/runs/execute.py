@@ -31,9 +31,10 @@ class _Judged:
     keys_written: int = 0
     last_step: StepEnd | None = None
 
-    @property
-    def private_keys(self) -> list[str]:
-        """The keys that nobody else may use, of no use when the run has ended."""
+    def keys_to_forget(self, policy: StorePolicy) -> list[str]:
+        """The keys whose answers end with the run: those that nobody else may use, or all when no texts are kept."""
+        if policy is StorePolicy.RESULT:
+            return self.cache_keys
         return [key for key in self.cache_keys if key.startswith(PRIVATE_PREFIX)]
 
     @property
@@ -114,7 +115,7 @@ async def execute_run(deps: Deps, claim: Claim, mode: Mode, *, patience_s: float
             await _give_back(deps, claim, judged)
             raise
         except ClaimLost:
-            await _forget_answers_of_the_dead(deps, claim, judged)
+            await _forget_answers_of_the_ended(deps, claim, judged)
             raise
         outcome.append(judged.run)
     return judged.run
@@ -222,9 +223,7 @@ async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) 
             await asyncio.sleep(FINISH_PAUSE_S)
     if not written:
         raise ClaimLost
-    forgotten = judged.cache_keys if claim.request.store is StorePolicy.RESULT else judged.private_keys
-    if forgotten:
-        await deps.cache.forget(forgotten)
+    await _forget(deps, judged.keys_to_forget(claim.request.store))
 
 
 def _finish_later(deps: Deps, claim: Claim, judged: _Judged) -> None:
@@ -246,8 +245,16 @@ async def _give_back(deps: Deps, claim: Claim, judged: _Judged) -> None:
         await asyncio.shield(deps.store.release(claim, judged.unwritten_keys))
 
 
-async def _forget_answers_of_the_dead(deps: Deps, claim: Claim, judged: _Judged) -> None:
-    """Forget what was cached for a run that was deleted; who took a run over goes on with its answers."""
+async def _forget_answers_of_the_ended(deps: Deps, claim: Claim, judged: _Judged) -> None:
+    """Forget what ends with a run that was cancelled, or all of a deleted one; who took a run over goes on with it."""
     with contextlib.suppress(StoreUnavailable):
-        if await deps.store.get(claim.key) is None:
-            await deps.cache.forget(judged.cache_keys)
+        stored = await deps.store.get(claim.key)
+        if stored is None:
+            await _forget(deps, judged.cache_keys)
+        elif stored.status.ended:
+            await _forget(deps, judged.keys_to_forget(claim.request.store))
+
+
+async def _forget(deps: Deps, cache_keys: list[str]) -> None:
+    if cache_keys:
+        await deps.cache.forget(cache_keys)

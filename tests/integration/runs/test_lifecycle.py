@@ -150,6 +150,21 @@ def test_delete_of_a_run_under_way_leaves_no_trace(service: Service) -> None:
     assert set(traces(service.redis_url, b"assay:answer:")) == before
 
 
+@pytest.mark.parametrize("kept", [{"cache": "off"}, {"store": "result"}])
+def test_what_only_a_run_may_use_ends_with_its_cancellation(service: Service, kept: dict[str, str]) -> None:
+    before = set(traces(service.redis_url, b"assay:answer:"))
+    service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True, "times": None})
+    run_id = service.score(output=unique(), mode="queued", **kept).json()["runId"]
+    while service.judge_calls() < 2:
+        time.sleep(LOOK_AGAIN_S)
+    assert set(traces(service.redis_url, b"assay:answer:")) > before
+    assert service.client.post(f"/v1/runs/{run_id}/cancel").json()["status"] == "cancelled"
+    give_up = time.monotonic() + 10
+    while set(traces(service.redis_url, b"assay:answer:")) != before:
+        assert time.monotonic() < give_up
+        time.sleep(LOOK_AGAIN_S)
+
+
 def test_a_shorter_deadline_of_another_does_not_cost_the_run(service: Service) -> None:
     service.stub.script({"status": 429, "headers": {"Retry-After": "3"}, "body": {"error": {"message": "slow down"}}})
     output = unique()
