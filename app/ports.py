@@ -128,8 +128,8 @@ class AnswerCache(Protocol):
 
         `ask` returns bytes only when they are worth storing; what it raises is raised here and stored nowhere.
         REFRESH always asks and overwrites. OFF always asks and neither reads nor writes.
-        A waiting caller whose leader fails with a JudgeError in this process gets the same error; a waiter whose leader
-        was cancelled or died takes over.
+        A waiting caller whose leader fails in this process with what would fail all who ask (a JudgeError not of its
+        own deadline, ContextOverflow, NotConfigured) gets the same error; otherwise a waiter takes over.
         """
         ...
 

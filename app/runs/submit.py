@@ -77,8 +77,7 @@ async def submit_run(
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
-    digest = fingerprint(body, scorer_id)
-    (run_id,) = await _settled_run_ids(deps, submission, digest, (body.run_id or new_run_id(),))
+    (run_id,) = await _settled_run_ids(deps, submission, scorer_id, (body.run_id or new_run_id(),))
     return await _carry_on(deps, submission, await _store(deps, submission, run_id, accepted))
 
 
@@ -97,7 +96,7 @@ async def submit_runs(
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
-    run_ids = await _settled_run_ids(deps, submission, fingerprint(body, None), run_ids_for(body, accepted))
+    run_ids = await _settled_run_ids(deps, submission, None, run_ids_for(body, accepted))
     runs = await _store_all(deps, submission, run_ids, accepted)
     # Every run is seen to its end before an error is told, so that none goes on behind the caller's back.
     outcomes = await asyncio.gather(*(_carry_on(deps, submission, run) for run in runs), return_exceptions=True)
@@ -132,13 +131,14 @@ def _told(run: _Stored, outcome: Submitted | BaseException) -> Submitted:
 
 
 async def _settled_run_ids(
-    deps: Deps, submission: _Submission, digest: str, run_ids: tuple[str, ...]
+    deps: Deps, submission: _Submission, scorer_id: str | None, run_ids: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the ids under which these runs stand, or shall: those of the first request with the Idempotency-Key."""
     if submission.queued:
         await _check_room(deps, submission, run_ids)
     if submission.idempotency_key is None:
         return run_ids
+    digest = fingerprint(submission.body, scorer_id)
     remembered = await deps.store.remember(submission.tenant, submission.idempotency_key, digest, run_ids)
     other_ids = submission.body.run_id is not None and remembered.run_ids != run_ids
     if remembered.fingerprint != digest or other_ids:
