@@ -1,7 +1,7 @@
 """What the core needs from outside, each as a Protocol; `app/wiring.py` chooses who serves it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -52,6 +52,14 @@ class Completion:
     cost_usd: float | None = None
 
 
+class Slot(Protocol):
+    """A queued run's place among those that its worker executes at once."""
+
+    def lent(self) -> AbstractContextManager[None]:
+        """Let another run have the place while the block waits for a judge that is away or limits its calls."""
+        ...
+
+
 class ChatModel(Protocol):
     """One judge model."""
 
@@ -75,8 +83,11 @@ class ChatModel(Protocol):
         """What makes two judges differ (provider, base URL, model, parameters), for cache keys; no secrets."""
         ...
 
-    async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+    async def complete(self, prompt: Prompt, *, deadline: float, slot: Slot | None = None) -> Completion:
         """Ask the model, retries included; `deadline` is on the monotonic scale of the Clock.
+
+        With a slot (queued runs) a judge that is away is waited for until the deadline; without one (a caller waits)
+        it is given up after a few retries.
 
         Raises JudgeTimeout, JudgeUnavailable, ContextOverflow (the provider said so), NotConfigured (401, 403, 404,
         400: the detail says what to set). A refusal or an empty or cut reply is a Completion, not an error.
@@ -339,10 +350,10 @@ class RunQueue(Protocol):
         """Raise CapacityReduced when the queue is full; asked before a run is accepted."""
         ...
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None:
         """Put an accepted run in line, for which there is always room; raises StoreUnavailable.
 
-        A run that waits already keeps its place.
+        A run that waits already keeps its place. Runs of one priority are taken from its callers in turn.
         """
         ...
 
@@ -396,6 +407,22 @@ class Telemetry(Protocol):
     ) -> None: ...
 
     def judge_retried(self, model: str, cause: str) -> None: ...
+
+    def judge_waited(self, model: str, cause: str, seconds: float) -> None:
+        """Note a wait before a call: for a limit (`requests`, `tokens`, `in_flight`), `paused` or the `breaker`."""
+        ...
+
+    def breaker_changed(self, model: str, state: str) -> None:
+        """Note that the breaker of a model is `closed`, `open` or `half_open` now."""
+        ...
+
+    def judge_fell_back(self, model: str, to: str) -> None:
+        """Note that a call went to another model, since this one was not to be had."""
+        ...
+
+    def run_recovered(self, reason: str) -> None:
+        """Note that a run which would have been lost goes on or is ended; `reason` is one of runs.recovery.Reason."""
+        ...
 
     def reply_invalid(self, scorer: str, step: str, reason: str) -> None: ...
 

@@ -17,7 +17,7 @@ from app.adapters.judge_spec import JudgeSpec
 from app.adapters.retries import RetryPolicy
 from app.adapters.retry_after import retry_after_s
 from app.domain.errors import ContextOverflow, JudgeError, JudgeTimeout
-from app.ports import Clock, Completion, FinishReason, Prompt, Telemetry
+from app.ports import Clock, Completion, FinishReason, Prompt, Slot, Telemetry
 
 log = structlog.get_logger(__name__)
 
@@ -77,7 +77,7 @@ class ChatHttpModel:
         parts = {"id": spec.id, "url": spec.url, "model": spec.model, "parameters": dict(spec.parameters)}
         return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS).decode()
 
-    async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+    async def complete(self, prompt: Prompt, *, deadline: float, slot: Slot | None = None) -> Completion:
         """Ask the model; a part of the API that it refuses is left out from then on.
 
         Raises JudgeTimeout, JudgeUnavailable, ContextOverflow or NotConfigured; see ports.ChatModel.

@@ -52,7 +52,7 @@ class RqRunQueue:
         self._depth = script(client, "rq_names", "rq_depth")
         self._workers = script(client, "rq_names", "rq_workers")
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None:
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None:
         """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
 
         `timeout_s` bounds one execution. Raises StoreUnavailable when Redis is away.

@@ -20,7 +20,7 @@ from app.judge.segment import Segment, segments_of
 from app.judge.step import Asker
 from app.judge.tally import Tally
 from app.judge.task import Answer, Task, assessment_task, explanation_task, selection_task
-from app.ports import AnswerCache, ChatModel, Clock, Telemetry
+from app.ports import AnswerCache, ChatModel, Clock, Slot, Telemetry
 
 OnStep = Callable[[Run, Step], Awaitable[None]]
 
@@ -61,6 +61,7 @@ class Judge:
     fence_key: bytes
     clock: Clock
     telemetry: Telemetry
+    slot: Slot | None = None
 
 
 async def judge_run(
@@ -124,7 +125,7 @@ class _Trial:
             kept=request.store is not StorePolicy.NONE,
             used_keys=cache_keys,
         )
-        self.asker = Asker(scorer.id, judge.model, answers, judge.telemetry, self.tally)
+        self.asker = Asker(scorer.id, judge.model, answers, judge.telemetry, self.tally, judge.slot)
 
     async def judged(self) -> Run:
         text = self.request.text

@@ -14,7 +14,7 @@ from app.judge.labels import text_in
 from app.judge.loose_json import loads
 from app.judge.tally import Tally
 from app.judge.task import Answer, Numbers, Task, reply_form
-from app.ports import ChatModel, Completion, Prompt, Source, Telemetry
+from app.ports import ChatModel, Completion, Prompt, Slot, Source, Telemetry
 
 WINDOWS_AT_ONCE = 4
 MOST_SEGMENTS = 20_000
@@ -34,6 +34,7 @@ class Asker:
     answers: Answers
     telemetry: Telemetry
     tally: Tally
+    slot: Slot | None = None
 
     def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
         """Return the windows that ask about items (segment indexes).
@@ -113,7 +114,9 @@ class _Line:
         self.model = asker.model.id
 
     async def complete(self, prompt: Prompt) -> Completion:
-        completion = await self._asker.model.complete(prompt, deadline=self._asker.answers.deadline)
+        completion = await self._asker.model.complete(
+            prompt, deadline=self._asker.answers.deadline, slot=self._asker.slot
+        )
         self.model = completion.model
         self._asker.tally.called(completion)
         return completion

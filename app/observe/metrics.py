@@ -14,6 +14,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 
 SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
+BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 UNKNOWN = float("nan")
 
 
@@ -117,6 +118,10 @@ class PrometheusTelemetry:
             Histogram("assay_score", "Scores before scaling, 0 to 1", ("scorer",), buckets=SCORES, registry=registry)
         )
 
+        self._recoveries = _Bound(
+            Counter("assay_recoveries_total", "Runs saved from being lost", ("reason",), registry=registry)
+        )
+
     def _add_judge_metrics(self, registry: CollectorRegistry) -> None:
         call = ("model", "outcome")
         self._calls = _Bound(Counter("assay_judge_calls_total", "Calls of judge models", call, registry=registry))
@@ -136,6 +141,18 @@ class PrometheusTelemetry:
         )
         self._retries = _Bound(
             Counter("assay_judge_retries_total", "Calls tried again", ("model", "cause"), registry=registry)
+        )
+        self._waits = _Bound(
+            _seconds("assay_judge_wait_seconds", "Waits before a call of a judge model", ("model", "cause"), registry)
+        )
+        self._breakers = _Bound(
+            Gauge("assay_judge_breaker_state", "0 closed, 1 half open, 2 open", ("model",), registry=registry)
+        )
+        self._openings = _Bound(
+            Counter("assay_judge_breaker_openings_total", "Times that a breaker opened", ("model",), registry=registry)
+        )
+        self._fallbacks = _Bound(
+            Counter("assay_judge_fallbacks_total", "Calls made of another model", ("model", "to"), registry=registry)
         )
         self._invalid = _Bound(
             Counter(
@@ -191,6 +208,24 @@ class PrometheusTelemetry:
     def judge_retried(self, model: str, cause: str) -> None:
         """Note that a call is tried again."""
         self._retries.of(model, cause).inc()
+
+    def judge_waited(self, model: str, cause: str, seconds: float) -> None:
+        """Note how long a call had to wait, and what for."""
+        self._waits.of(model, cause).observe(seconds)
+
+    def breaker_changed(self, model: str, state: str) -> None:
+        """Note the state of a model's breaker."""
+        self._breakers.of(model).set(BREAKER_STATES[state])
+        if state == "open":
+            self._openings.of(model).inc()
+
+    def judge_fell_back(self, model: str, to: str) -> None:
+        """Note that another model was called instead."""
+        self._fallbacks.of(model, to).inc()
+
+    def run_recovered(self, reason: str) -> None:
+        """Note that a run was saved."""
+        self._recoveries.of(reason).inc()
 
     def reply_invalid(self, scorer: str, step: str, reason: str) -> None:
         """Note a reply that could not be used."""

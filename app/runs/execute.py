@@ -12,7 +12,7 @@ from app.domain.errors import StoreUnavailable
 from app.domain.request import Mode, RunRequest, StorePolicy
 from app.domain.run import Run, RunStatus, Step
 from app.judge.answers import PRIVATE_PREFIX
-from app.ports import Claim, RunKey, StepEnd
+from app.ports import Claim, RunKey, Slot, StepEnd
 from app.runs.deps import Deps
 from app.runs.judging import ClaimLost, judge_until_deadline
 from app.runs.kept import kept
@@ -47,7 +47,7 @@ class _NotWritten(StoreUnavailable):
     """The end state of a run that was judged could not be written."""
 
 
-async def execute_queued_run(deps: Deps, key: RunKey) -> None:
+async def execute_queued_run(deps: Deps, key: RunKey, slot: Slot | None = None) -> None:
     """Claim a queued run and execute it; quiet when there is nothing to claim. What a worker's job does.
 
     Keeps trying to write the end state while the store is away, since the answers are paid for.
@@ -56,7 +56,7 @@ async def execute_queued_run(deps: Deps, key: RunKey) -> None:
     if claim is None:
         return
     with contextlib.suppress(ClaimLost):
-        await execute_run(deps, claim, Mode.QUEUED, patience_s=deps.policy.finish_patience_s)
+        await execute_run(deps, claim, Mode.QUEUED, patience_s=deps.policy.finish_patience_s, slot=slot)
 
 
 async def _claim_when_free(deps: Deps, key: RunKey) -> Claim | None:
@@ -96,7 +96,9 @@ def _started(deps: Deps, run: Run, request: RunRequest) -> Run:
     return run.model_copy(update={"started_at": now, "timings": timings})
 
 
-async def execute_run(deps: Deps, claim: Claim, mode: Mode, *, patience_s: float = 0.0) -> Run:
+async def execute_run(
+    deps: Deps, claim: Claim, mode: Mode, *, patience_s: float = 0.0, slot: Slot | None = None
+) -> Run:
     """Judge the claimed run and write its end state, once; returns the run as it ended.
 
     Raises ClaimLost when somebody else decides over the run now, StoreUnavailable when the end state could not be
@@ -106,7 +108,7 @@ async def execute_run(deps: Deps, claim: Claim, mode: Mode, *, patience_s: float
     with _telemetry(deps, claim.run, mode) as outcome:
         judged = _Judged(claim.run)
         try:
-            await _judge_while_held(deps, claim, judged)
+            await _judge_while_held(deps, claim, judged, slot)
             await _finish(deps, claim, judged, patience_s)
         except _NotWritten:
             _finish_later(deps, claim, judged)
@@ -155,7 +157,7 @@ def _tell_end(deps: Deps, run: Run, mode: Mode, seconds: float) -> None:
     log.info("run_finished", run_id=run.run_id, scorer=run.scorer_id, mode=mode, status=run.status, error=error)
 
 
-async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged) -> None:
+async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged, slot: Slot | None) -> None:
     policy = claim.request.store
 
     async def on_step(run: Run, step: Step) -> None:
@@ -171,7 +173,7 @@ async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged) -> None:
 
     keeper = asyncio.create_task(_keep_lease(deps, claim))
     try:
-        run = await judge_until_deadline(deps, claim, on_step, judged.cache_keys, keeper)
+        run = await judge_until_deadline(deps, claim, on_step, judged.cache_keys, keeper, slot)
     finally:
         keeper.cancel()
     judged.run = _ended(deps, run, claim.request)

@@ -8,7 +8,7 @@ import structlog
 from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
 from app.domain.run import Run, RunStatus, Step
 from app.judge.execute import Judge, judge_run
-from app.ports import Claim
+from app.ports import Claim, Slot
 from app.runs.deps import Deps
 
 log = structlog.get_logger()
@@ -26,11 +26,13 @@ async def judge_until_deadline(
     on_step: Callable[[Run, Step], Awaitable[None]],
     cache_keys: list[str],
     keeper: asyncio.Task[None] | None,
+    slot: Slot | None = None,
 ) -> Run:
     """Judge the claimed run until it ends or its deadline passes, and return it as it ended (`expired` then).
 
-    `keeper` is done when the claim is lost: raises ClaimLost. `on_step` is awaited after each step, and `cache_keys`
-    gets the keys under which answers may be cached. Raises StoreUnavailable when the fence's key can't be had.
+    `keeper` is done when the claim is lost: raises ClaimLost. `slot` is a queued run's (see ports.ChatModel).
+    `on_step` is awaited after each step, and `cache_keys` gets the keys under which answers may be cached. Raises
+    StoreUnavailable when the fence's key can't be had.
     """
     latest = claim.run
     seconds_left = _seconds_left(deps, claim.run)
@@ -44,7 +46,7 @@ async def judge_until_deadline(
 
     # The judge is given a little less, so that a reason that comes too late costs the reason and not the score.
     judges_deadline = deps.clock.monotonic() + seconds_left - min(REASON_MARGIN_S, seconds_left * 0.05)
-    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys))
+    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys, slot))
     tasks = {judging} if keeper is None else {judging, keeper}
     try:
         await asyncio.wait(tasks, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
@@ -67,6 +69,7 @@ async def _judge(
     deadline: float,
     on_step: Callable[[Run, Step], Awaitable[None]],
     cache_keys: list[str],
+    slot: Slot | None,
 ) -> Run:
     run, request = claim.run, claim.request
     try:
@@ -80,6 +83,7 @@ async def _judge(
         fence_key=await deps.store.fence_key(),
         clock=deps.clock,
         telemetry=deps.telemetry,
+        slot=slot,
     )
     scorer = deps.scorers[run.scorer_id]
     try:

@@ -49,7 +49,7 @@ class ScriptedModel:
         self.context_tokens = context_tokens
         self.max_output_tokens = max_output_tokens
 
-    async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+    async def complete(self, prompt: Prompt, *, deadline: float, slot: object = None) -> Completion:
         self.prompts.append(prompt)
         reply = self._script(prompt) if callable(self._script) else next(self._script)
         if isinstance(reply, BaseException):

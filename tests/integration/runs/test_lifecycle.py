@@ -184,7 +184,7 @@ def traces(redis_url: str, text: bytes) -> list[bytes]:
         for key in client.scan_iter(count=1000):
             kind = client.type(key)
             readers: dict[bytes, Any] = {
-                b"none": lambda name: None,
+                b"none": lambda _name: None,
                 b"string": client.get,
                 b"hash": client.hgetall,
                 b"list": lambda name: client.lrange(name, 0, -1),

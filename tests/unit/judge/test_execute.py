@@ -531,7 +531,7 @@ async def test_what_a_listener_raises_passes_through() -> None:
 @pytest.mark.anyio
 async def test_a_judge_that_hangs_ends_at_the_deadline() -> None:
     class Hanging(ScriptedModel):
-        async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+        async def complete(self, prompt: Prompt, *, deadline: float, slot: object = None) -> Completion:
             await asyncio.Event().wait()
             raise AssertionError
 
@@ -546,7 +546,7 @@ async def test_the_deadline_reaches_the_model() -> None:
     heard: list[float] = []
 
     class Listening(ScriptedModel):
-        async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+        async def complete(self, prompt: Prompt, *, deadline: float, slot: object = None) -> Completion:
             heard.append(deadline)
             return await super().complete(prompt, deadline=deadline)
 
@@ -701,7 +701,7 @@ async def test_windows_overlap_and_a_few_run_at_once() -> None:
     good = Obedient(choose)
 
     class Counting(ScriptedModel):
-        async def complete(self, prompt: Prompt, *, deadline: float) -> Completion:
+        async def complete(self, prompt: Prompt, *, deadline: float, slot: object = None) -> Completion:
             nonlocal running, most
             running += 1
             most = max(most, running)
