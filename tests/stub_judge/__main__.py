@@ -1,4 +1,4 @@
-"""`python -m tests.stub_judge`: serve the stub until SIGTERM or Ctrl-C; the first line printed is its URL."""
+"""`python -m tests.stub_judge`: serve the stub until SIGTERM or Ctrl-C; it prints its URL and its control's."""
 
 import argparse
 import asyncio
@@ -15,7 +15,7 @@ async def serve(host: str, port: int, delay_ms: float) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with running_stub(host, port, delay_ms) as stub:
-        print(stub.url, flush=True)
+        print(stub.url, stub.control_url, flush=True)
         await stop.wait()
 
 

@@ -4,13 +4,23 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.request import Request, urlopen
 
 import orjson
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 10.0
+
+
+class Call(NamedTuple):
+    """One call in short: Unix seconds, the mark of its text, the name of its step, and how it went."""
+
+    began: float
+    ended: float | None
+    mark: str
+    step: str
+    outcome: int | str | None
 
 
 class StubProcess:
@@ -20,13 +30,15 @@ class StubProcess:
         self.command = [sys.executable, "-m", "tests.stub_judge", "--port", str(port), "--delay-ms", str(delay_ms)]
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
+        self.control_url = ""
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(self.command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
-        if not self.url:
+        line = self.process.stdout.readline().split()
+        if not line:
             raise RuntimeError(f"the stub judge did not start: exit status {self.process.wait(PATIENCE_S)}")
+        self.url, self.control_url = line
         return self
 
     def __exit__(
@@ -59,9 +71,27 @@ class StubProcess:
         """Forget rules and calls."""
         self.ask("DELETE", "/calls")
 
+    def unscript(self) -> None:
+        """Forget rules; calls are kept."""
+        self.ask("DELETE", "/script")
+
+    def ledger(self, since: int = 0) -> list[Call]:
+        """Return all calls in short (see ledger.py), from the `since`-th on."""
+        return [Call(*entry) for entry in self.ask("GET", f"/ledger?since={since}")]
+
+    def go_down(self) -> None:
+        """Be away: refuse connections and cut those that are open; counts and rules are kept."""
+        self.ask("POST", "/down")
+
+    def come_back(self) -> None:
+        """Listen again, on the same port."""
+        self.ask("POST", "/up")
+
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Send one control request and return its JSON."""
         data = None if body is None else orjson.dumps(body)
-        request = Request(self.url + path, data=data, method=method, headers={"content-type": "application/json"})
+        request = Request(
+            self.control_url + path, data=data, method=method, headers={"content-type": "application/json"}
+        )
         with urlopen(request, timeout=PATIENCE_S) as reply:
             return orjson.loads(reply.read())

@@ -7,12 +7,14 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import httptools
 import orjson
 
 from tests.stub_judge.answers import instance
+from tests.stub_judge.door import Door
+from tests.stub_judge.ledger import Entry, Ledger
 from tests.stub_judge.script import Rule, Script
 
 KEPT_CALLS = 2_000
@@ -28,6 +30,8 @@ class StubJudge:
         self.delay_ms = delay_ms
         self.script = Script()
         self.url = ""
+        self.control_url = ""
+        self.doors: list[Door] = []
         self.open_connections: set[StubProtocol] = set()
         self.reset()
 
@@ -39,12 +43,22 @@ class StubJudge:
         self.max_in_flight = 0
         self.connections = 0
         self.kept: deque[Call] = deque(maxlen=KEPT_CALLS)
+        self.ledger = Ledger()
         self.asked = asyncio.Event()
 
-    def close_connections(self) -> None:
-        """Cut every connection, as a server does that restarts or tires of idle clients."""
-        for protocol in list(self.open_connections):
+    def close_connections(self, kept: "StubProtocol | None" = None) -> None:
+        """Cut every connection but one, as a server does that restarts or tires of idle clients."""
+        for protocol in self.open_connections - {kept}:
             protocol.transport.abort()
+
+    async def go_down(self, kept: "StubProtocol") -> None:
+        """Be away, as a server that is down: connections are cut and refused; the control port goes on."""
+        self.doors[0].shut()
+        self.close_connections(kept)
+
+    async def come_back(self) -> None:
+        """Listen again, on the same port."""
+        await self.doors[0].open()
 
     def calls(self) -> dict[str, Any]:
         """Return the counts and the last requests, as `GET /calls` shows them."""
@@ -83,6 +97,7 @@ class StubProtocol(asyncio.Protocol):
         self.parser = httptools.HttpRequestParser(self)
         self.pending: asyncio.TimerHandle | None = None
         self.answering = False
+        self.entry: Entry | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport: asyncio.Transport = transport  # type: ignore[assignment]
@@ -92,7 +107,7 @@ class StubProtocol(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self.pending is not None:
             self.pending.cancel()
-        self.finished()
+        self.finished("gone")
         self.stub.open_connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
@@ -117,15 +132,20 @@ class StubProtocol(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         method = self.parser.get_method().decode()
-        path = urlsplit(self.target.decode("latin-1")).path
+        target = urlsplit(self.target.decode("latin-1"))
         body = b"".join(self.chunks)
-        if method == "POST" and path.endswith(COMPLETIONS):
-            self.complete(path, body)
+        if method == "POST" and target.path.endswith(COMPLETIONS):
+            self.complete(target.path, body)
+        elif target.path == "/ledger":
+            self.send(200, self.stub.ledger.as_json(int(parse_qs(target.query).get("since", ["0"])[0])))
+        elif method == "POST" and target.path in {"/down", "/up"}:
+            moving = self.stub.go_down(self) if target.path == "/down" else self.stub.come_back()
+            self.loop.create_task(moving).add_done_callback(lambda _: self.send(200, {}))
         else:
-            self.control(method, path, body)
+            self.control(method, target.path, body)
 
     def control(self, method: str, path: str, body: bytes) -> None:
-        """Answer everything that is not a judge call."""
+        """Answer what is about the script, the calls and the models."""
         if path == "/v1/models":
             self.send(200, {"object": "list", "data": [{"id": "stub", "object": "model", "owned_by": "tests"}]})
         elif path == "/script" and method == "POST":
@@ -135,6 +155,9 @@ class StubProtocol(asyncio.Protocol):
                 self.send(400, {"error": str(error)})
                 return
             self.send(200, {"rules": len(self.stub.script.rules)})
+        elif path == "/script" and method == "DELETE":
+            self.stub.script.clear()
+            self.send(200, {"rules": 0})
         elif path == "/calls" and method in {"GET", "DELETE"}:
             if method == "DELETE":
                 self.stub.reset()
@@ -156,6 +179,7 @@ class StubProtocol(asyncio.Protocol):
             self.send(400, {"error": {"message": "send messages"}})
             return
         system, user = _texts(body["messages"])
+        self.entry = stub.ledger.begin(body, user)
         rule = stub.script.choose(body, f"{system}\n\n{user}")
         delay_ms = stub.delay_ms if rule.delay_ms is None else rule.delay_ms
         if rule.hang:
@@ -169,7 +193,7 @@ class StubProtocol(asyncio.Protocol):
         """Send what the rule says."""
         self.pending = None
         if rule.drop == "before":
-            self.finished()
+            self.finished("dropped")
             self.transport.abort()
         elif rule.status is not None or rule.body is not None:
             self.send(rule.status or 200, rule.body if rule.body is not None else {}, rule)
@@ -178,7 +202,7 @@ class StubProtocol(asyncio.Protocol):
 
     def send(self, status: int, body: Any, rule: Rule | None = None) -> None:
         """Write one answer; a body that is a string goes out as it is."""
-        self.finished()
+        self.finished("dropped" if rule is not None and rule.drop else status)
         data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else _dumps(body)
         headers = {"content-type": "application/json", **(rule.headers if rule else {})}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -191,11 +215,14 @@ class StubProtocol(asyncio.Protocol):
         if not self.parser.should_keep_alive():
             self.transport.close()
 
-    def finished(self) -> None:
-        """Count a judge call as answered, once."""
+    def finished(self, outcome: int | str) -> None:
+        """Count a judge call as ended, once."""
         if self.answering:
             self.answering = False
             self.stub.in_flight -= 1
+        if self.entry is not None:
+            self.entry.end(outcome)
+            self.entry = None
 
 
 def _loads(raw: bytes) -> Any:
@@ -288,13 +315,16 @@ def _miscount(reply: Any, how: str) -> None:
 
 @asynccontextmanager
 async def running_stub(host: str = "127.0.0.1", port: int = 0, delay_ms: float = 0.0) -> AsyncIterator[StubJudge]:
-    """Serve a stub in this loop; its `url` is the base URL without /v1."""
+    """Serve a stub in this loop; `url` is the base URL without /v1, `control_url` answers while the judge is down."""
     stub = StubJudge(delay_ms)
-    server = await asyncio.get_running_loop().create_server(lambda: StubProtocol(stub), host, port, backlog=4096)
-    stub.url = f"http://{host}:{server.sockets[0].getsockname()[1]}"
+    stub.doors = [Door(lambda: StubProtocol(stub), host, port), Door(lambda: StubProtocol(stub), host, 0)]
+    for door in stub.doors:
+        await door.open()
+    stub.url, stub.control_url = (f"http://{host}:{door.port}" for door in stub.doors)
     try:
         yield stub
     finally:
-        server.close()
+        for door in stub.doors:
+            door.shut()
         stub.close_connections()
-        await server.wait_closed()
+        await asyncio.sleep(0)
