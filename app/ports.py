@@ -361,6 +361,10 @@ class RunQueue(Protocol):
         """Take a run out of line and delete every trace of its job."""
         ...
 
+    async def missing(self, keys: Sequence[RunKey]) -> list[RunKey]:
+        """Return those of these runs that neither wait in line nor are being executed."""
+        ...
+
     async def depth(self) -> QueueDepth:
         """Return what waits, without side effects."""
         ...

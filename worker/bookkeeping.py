@@ -72,10 +72,10 @@ class Bookkeeping:
         self._queues = list(queues)
         self._batch = f"{uuid4().hex}-"
         self._turn = 0
-        self._take = script(client, "rq_executions", "take", package="worker")
+        self._take = script(client, "rq_executions", "rq_line", "take", package="worker")
         self._end = script(client, "rq_executions", "end", package="worker")
         self._beat = script(client, "rq_executions", "beat", package="worker")
-        self._recover = script(client, "rq_executions", "recover", package="worker")
+        self._recover = script(client, "rq_executions", "rq_line", "recover", package="worker")
 
     async def take(self, wanted: int) -> list[Taken] | None:
         """Take up to `wanted` (at most MAX_BATCH) waiting jobs and begin them; None when workers are suspended."""

@@ -2,12 +2,12 @@
 
 A job carries ids only; the run stays in the store. Its id is made of the run's id and a digest of the tenant, so that a
 run has one job at a time and DELETE finds all of it. What lies in Redis is what rq 3.0 itself writes, so that `rq info`
-and other RQ tools read it.
+and other RQ tools read it; of a long queue they see its head, which is filled from the callers' backlogs in turn.
 """
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, cast
@@ -29,8 +29,8 @@ JOB_FUNCTION = "worker.jobs.execute"
 JOB_DESCRIPTION = "run"
 # Highest first, which is the order of Priority.
 QUEUES: Mapping[Priority, str] = MappingProxyType({priority: f"assay-{priority.value}" for priority in Priority})
-# A killed worker costs an attempt too: a run that kills workers is not tried for ever.
-MAX_RETRIES = 2
+# Bounds the transport only: the run store counts how often a run was lost, and ends it long before.
+MAX_RETRIES = 10
 FAILURE_TTL_S = 86_400
 # How long a job waits for a worker beyond its own time, so that a late worker can still tell the run's end.
 WAIT_TTL_S = 86_400
@@ -47,21 +47,24 @@ class RqRunQueue:
     def __init__(self, client: Redis, *, limit: int) -> None:
         self._client = client
         self._limit = limit
-        self._enqueue = script(client, "rq_names", "rq_enqueue")
-        self._remove = script(client, "rq_names", "rq_remove")
-        self._depth = script(client, "rq_names", "rq_depth")
+        self._enqueue = script(client, "rq_names", "rq_line", "rq_traces", "rq_enqueue")
+        self._remove = script(client, "rq_names", "rq_line", "rq_traces", "rq_remove")
+        self._depth = script(client, "rq_names", "rq_line", "rq_depth")
+        self._missing = script(client, "rq_names", "rq_line", "rq_missing")
         self._workers = script(client, "rq_names", "rq_workers")
 
     async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None:
         """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
 
-        `timeout_s` bounds one execution. Raises StoreUnavailable when Redis is away.
+        Beyond the next 64, runs of one priority are taken from their callers in turn. `timeout_s` bounds one execution.
+        Raises StoreUnavailable when Redis is away.
         """
         job = self._job(key, QUEUES[priority], math.ceil(timeout_s))
-        fields = [part for item in job.to_dict().items() for part in item]
-        names = list(QUEUES.values())
+        stored = job.to_dict() | ({"caller": caller} if caller else {})
+        fields = [part for item in stored.items() for part in item]
+        header: list[Any] = [RQ_KEY_PREFIX, job.id, job.origin, job.ttl or 0, caller]
         async with store_answers():
-            await self._enqueue(args=[RQ_KEY_PREFIX, job.id, job.origin, job.ttl or 0, len(names), *names, *fields])
+            await self._enqueue(args=[*header, len(QUEUES), *QUEUES.values(), *fields])
 
     async def check_room(self) -> None:
         """Raise CapacityReduced when the queue holds as many jobs as it may."""
@@ -75,11 +78,20 @@ class RqRunQueue:
             await self._remove(args=[RQ_KEY_PREFIX, job_id(key), *QUEUES.values()])
 
     async def depth(self) -> QueueDepth:
-        """Return what waits and the age of the oldest head of a queue; reads only, whatever the length."""
+        """Return what waits and the age of the oldest head of a line; reads only, whatever the length."""
         async with store_answers():
             answer = await self._depth(args=[RQ_KEY_PREFIX, *QUEUES.values()])
-        waiting = dict(zip(QUEUES, answer[::2], strict=True))
-        return QueueDepth(waiting, max(_age_s(since) for since in answer[1::2]))
+        waiting = dict(zip(QUEUES, answer[::3], strict=True))
+        return QueueDepth(waiting, max(_age_s(since) for since in (*answer[1::3], *answer[2::3])))
+
+    async def missing(self, keys: Sequence[RunKey]) -> list[RunKey]:
+        """Return those runs that have no job waiting or being executed."""
+        if not keys:
+            return []
+        by_id = {job_id(key): key for key in keys}
+        async with store_answers():
+            found = await self._missing(args=[RQ_KEY_PREFIX, len(QUEUES), *QUEUES.values(), *by_id])
+        return [by_id[id_.decode()] for id_ in found]
 
     async def workers(self) -> int:
         """Return how many workers listen and are alive."""

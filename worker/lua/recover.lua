@@ -1,4 +1,5 @@
--- Give the jobs of dead workers another try and clear away what ran out. Any worker may do it at any time.
+-- Give the jobs of dead workers another try, clear away what ran out and refill lists that RQ's tools emptied. Any
+-- worker may do it at any time.
 -- ARGV: what RQ's result says of a job with no try left, then the queues. Returns how many were put back and failed.
 local text = ARGV[6]
 local MAX_JOBS = 500
@@ -24,6 +25,7 @@ for i = 7, #ARGV do
     end
   end
   redis.call('ZREMRANGEBYSCORE', P .. 'failed:' .. queue, 0, TIME)
+  refill(queue)
   for _, worker in ipairs(redis.call('SMEMBERS', P .. 'workers:' .. queue)) do
     if redis.call('EXISTS', worker) == 0 then
       redis.call('SREM', P .. 'workers:' .. queue, worker)

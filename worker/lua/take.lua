@@ -13,16 +13,25 @@ if redis.call('EXISTS', P .. 'suspended') == 1 then
   return false
 end
 
+local function pop_of(queue)
+  local id = redis.call('LPOP', LIST .. queue)
+  if not id then
+    refill(queue)
+    id = redis.call('LPOP', LIST .. queue)
+  end
+  return id
+end
+
 local function pop()
   if #queues > 1 and turn % SHARE == SHARE - 1 then
     local offered = queues[2 + math.floor(turn / SHARE) % (#queues - 1)]
-    local id = redis.call('LPOP', P .. 'queue:' .. offered)
+    local id = pop_of(offered)
     if id then
       return id, offered
     end
   end
   for _, queue in ipairs(queues) do
-    local id = redis.call('LPOP', P .. 'queue:' .. queue)
+    local id = pop_of(queue)
     if id then
       return id, queue
     end
@@ -50,6 +59,9 @@ for _ = 1, MAX_POPS do
     end
     turn = turn + 1
   end
+end
+for _, queue in ipairs(queues) do
+  refill(queue)
 end
 note('state', redis.call('SCARD', executions_of(WORKER)) > 0 and 'busy' or 'idle')
 return taken

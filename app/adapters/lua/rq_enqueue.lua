@@ -1,19 +1,20 @@
 -- Put a job in line unless it waits already: 'queued' or 'waiting'.
--- ARGV: prefix, id, queue, ttl, number of queues, the queues, then the job's fields and values.
-local id, queue, ttl, count = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
-local queues = {unpack(ARGV, 6, 5 + count)}
+-- ARGV: prefix, id, queue, ttl, caller, number of queues, the queues, then the job's fields and values.
+local id, queue, ttl, caller, count = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local queues = {unpack(ARGV, 7, 6 + count)}
 
-local status = redis.call('HGET', JOB .. id, 'status')
+local status, waits = redis.call('HGET', JOB .. id, 'status'), false
 for _, name in ipairs(queues) do
-  if status == 'queued' and redis.call('LPOS', QUEUE .. name, id) then
-    return 'waiting'
-  end
+  waits = waits or redis.call('ZSCORE', BACKLOG .. name, id) or redis.call('LPOS', LIST .. name, id)
 end
-if status then
+if waits and status == 'queued' then
+  return 'waiting'
+end
+if waits or status then
   remove(id, queues)
 end
-redis.call('HSET', JOB .. id, unpack(ARGV, 6 + count))
+redis.call('HSET', JOB .. id, unpack(ARGV, 7 + count))
 redis.call('EXPIRE', JOB .. id, ttl)
-redis.call('SADD', P .. 'queues', QUEUE .. queue)
-redis.call('RPUSH', QUEUE .. queue, id)
+redis.call('SADD', P .. 'queues', LIST .. queue)
+line_up(id, queue, caller)
 return 'queued'

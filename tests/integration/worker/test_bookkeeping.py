@@ -7,7 +7,7 @@ import redis
 from redis.asyncio import Redis
 
 from app.adapters.redis_client import connect
-from app.adapters.rq_queue import RqRunQueue, job_id
+from app.adapters.rq_queue import MAX_RETRIES, RqRunQueue, job_id
 from app.domain.request import Priority
 from tests.integration.worker.running import NAMES, key
 from worker.bookkeeping import LEASE_S, Bookkeeping, Ending, Outcome, Recovered, Taken
@@ -82,13 +82,13 @@ async def test_the_job_of_a_dead_worker_waits_in_front_and_has_one_try_less(
     assert await theirs.recover() == Recovered(put_back=1, failed=0)
     assert await theirs.recover() == Recovered(0, 0)
     assert client.lrange(LINE, 0, -1) == [job_id(key("1")).encode(), job_id(key("2")).encode()]
-    assert client.hget(JOB, "retries_left") == b"1"
+    assert client.hget(JOB, "retries_left") == str(MAX_RETRIES - 1).encode()
     assert not client.exists("rq:worker:us:executions")
 
 
 @pytest.mark.anyio
 async def test_a_job_that_kills_its_workers_is_given_up(ours: Bookkeeping, client: redis.Redis) -> None:
-    for _ in range(3):
+    for _ in range(MAX_RETRIES + 1):
         await take_one(ours)
         expire_leases(client)
         recovered = await ours.recover()
@@ -138,7 +138,7 @@ async def test_what_is_given_back_waits_in_front_and_keeps_its_tries(
     await queue.enqueue(key("2"), Priority.NORMAL, 60)
     await ours.end([ending(taken, Outcome.RETURNED)])
     assert client.lrange(LINE, 0, -1) == [job_id(key("1")).encode(), job_id(key("2")).encode()]
-    assert client.hmget(JOB, "status", "retries_left", "enqueued_at") == [b"queued", b"2", since]
+    assert client.hmget(JOB, "status", "retries_left", "enqueued_at") == [b"queued", str(MAX_RETRIES).encode(), since]
     assert client.ttl(JOB) > 0
 
 

@@ -16,7 +16,7 @@ from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
 
 from app.adapters.redis_client import connect
-from app.adapters.rq_queue import FAILURE_TTL_S, QUEUES, WAIT_TTL_S, job_id
+from app.adapters.rq_queue import FAILURE_TTL_S, MAX_RETRIES, QUEUES, WAIT_TTL_S, job_id
 from app.domain.request import Priority
 from tests.integration.worker.keyspace import keyspace
 from tests.integration.worker.running import NAMES, enqueue_now, key, make_worker
@@ -78,7 +78,7 @@ def test_enqueueing(valkey_url: str, client: redis.Redis, priority: Priority) ->
         ttl=60 + WAIT_TTL_S,
         result_ttl=0,
         failure_ttl=FAILURE_TTL_S,
-        retry=Retry(max=2, enqueue_at_front=True),
+        retry=Retry(max=MAX_RETRIES, enqueue_at_front=True),
     )
     by_queue = keyspace(client)
     client.flushall()
@@ -92,7 +92,7 @@ def test_success(valkey_url: str, client: redis.Redis) -> None:
 
 def test_failure_after_every_retry(valkey_url: str, client: redis.Redis) -> None:
     ours, theirs = by_us(valkey_url, client, fail), by_rq(valkey_url, client, fail)
-    assert len(ours) == 4
+    assert len(ours) == MAX_RETRIES + 2
     assert ours == theirs
 
 
