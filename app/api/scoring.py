@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from app.api.answers import JSON, RETRY_AFTER_S, location_of, represent, run_headers
-from app.api.auth import tenant_of
+from app.api.auth import caller_of, tenant_of
 from app.api.bodies import read_model
 from app.api.idempotency import REPLAYED, idempotency_key_of
 from app.api.prefer import Preference, applied, preference_of
@@ -76,6 +76,7 @@ async def create_run(request: Request) -> Response:
         tenant_of(scope),
         request.path_params["scorer_id"],
         body,
+        caller=caller_of(scope),
         queued=wish.queued,
         wait_s=wish.preference.wait_s,
         idempotency_key=idempotency_key,
@@ -96,6 +97,7 @@ async def create_runs(request: Request) -> Response:
         deps_of(scope),
         tenant_of(scope),
         body,
+        caller=caller_of(scope),
         queued=wish.queued,
         wait_s=wish.preference.wait_s,
         idempotency_key=idempotency_key,
@@ -118,6 +120,7 @@ async def measure(request: Request) -> Response:
         tenant_of(scope),
         request.path_params["scorer_id"],
         body,
+        caller=caller_of(scope),
         queued=False,
         wait_s=None,
         idempotency_key=None,

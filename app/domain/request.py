@@ -164,7 +164,10 @@ class Options(Model):
 
 
 class RunRequest(Model):
-    """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed."""
+    """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed.
+
+    `caller` tells the queue whose run it is, and nothing else; no answer shows it.
+    """
 
     scorer_id: str
     output: str | list[Message]
@@ -178,6 +181,7 @@ class RunRequest(Model):
     priority: Priority = Priority.NORMAL
     store: StorePolicy = StorePolicy.FULL
     timeout_ms: int
+    caller: str = ""
 
     @property
     def text(self) -> str:

@@ -156,6 +156,7 @@ def new_run(
     body: ScoreRequest,
     accepted: Accepted,
     status: RunStatus,
+    caller: str,
     idempotency_key: str | None = None,
 ) -> NewRun:
     """Return the run as it is stored first: queued, or running when the caller executes it itself."""
@@ -174,6 +175,7 @@ def new_run(
         priority=body.priority,
         store=body.store,
         timeout_ms=body.timeout_ms or deps.policy.run_timeout_ms,
+        caller=caller,
     )
     run = Run(
         run_id=run_id,

@@ -39,7 +39,7 @@ async def retry_run(deps: Deps, key: RunKey) -> StoredRun:
     if not await deps.store.requeue(key, run):
         raise RunConflict("The run changed meanwhile; look at it and try again")
     await deps.queue.remove(key)
-    await enqueue(deps, key, run, request.priority)
+    await enqueue(deps, key, run, request)
     return await get_run(deps, key)
 
 
@@ -47,7 +47,7 @@ async def _queued_still(deps: Deps, key: RunKey, stored: StoredRun) -> StoredRun
     """A retry before may have died between the store and the queue; a run that waits in line keeps its place."""
     request = await deps.store.get_request(key)
     if request is not None:
-        await enqueue(deps, key, Run.model_validate_json(stored.body), request.priority)
+        await enqueue(deps, key, Run.model_validate_json(stored.body), request)
     return stored
 
 

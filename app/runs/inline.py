@@ -55,7 +55,7 @@ async def _hand_over(deps: Deps, claim: Claim, executing: asyncio.Task[Run]) -> 
     """Let the queue go on with a run that this request no longer waits for; finished steps come from the cache."""
     try:
         # First the job, which waits for this claim to end, so that the run is never without either.
-        await enqueue(deps, claim.key, claim.run, claim.request.priority)
+        await enqueue(deps, claim.key, claim.run, claim.request)
     finally:
         executing.cancel()
         await asyncio.wait({executing})

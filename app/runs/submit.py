@@ -22,7 +22,7 @@ from app.runs.accept import (
 from app.runs.deps import Deps
 from app.runs.execute import execute_unstored
 from app.runs.inline import Submitted, answered, execute_inline, join_run, submitted
-from app.runs.queueing import enqueue
+from app.runs.queueing import caller_digest, enqueue
 
 __all__ = ["Submitted", "submit_run", "submit_runs"]
 
@@ -32,6 +32,7 @@ class _Submission:
     """One POST: who asks for what, and how it is to be answered."""
 
     tenant: str
+    caller: bytes
     body: ScoreRequest
     queued: bool
     wait_s: float | None
@@ -62,6 +63,7 @@ async def submit_run(
     scorer_id: str,
     body: ScoreRequest,
     *,
+    caller: bytes,
     queued: bool,
     wait_s: float | None,
     idempotency_key: str | None,
@@ -69,11 +71,12 @@ async def submit_run(
     """Score one text with one scorer; None when the traffic is not sampled.
 
     `queued` answers at once, or when `wait_s` is over; otherwise the answer comes when the run ended or `wait_s` (at
-    most the configured inline wait) is over, and then the run goes on in the queue. Raises InvalidRequest, NotFound,
+    most the configured inline wait) is over, and then the run goes on in the queue. `caller` is what tells this caller
+    from others, who take turns in the queue. Raises InvalidRequest, NotFound,
     IdempotencyConflict, NotConfigured, CapacityReduced and StoreUnavailable.
     """
     accepted = accept(deps, body, scorer_id)
-    submission = _Submission(tenant, body, queued, wait_s, idempotency_key)
+    submission = _Submission(tenant, caller, body, queued, wait_s, idempotency_key)
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
@@ -86,13 +89,14 @@ async def submit_runs(
     tenant: str,
     body: MultiScoreRequest,
     *,
+    caller: bytes,
     queued: bool,
     wait_s: float | None,
     idempotency_key: str | None,
 ) -> list[Submitted] | None:
     """Score one text with several scorers, concurrently; as submit_run, one Submitted per scorer in order."""
     accepted = accept_many(deps, body)
-    submission = _Submission(tenant, body, queued, wait_s, idempotency_key)
+    submission = _Submission(tenant, caller, body, queued, wait_s, idempotency_key)
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
@@ -162,7 +166,8 @@ async def _store(deps: Deps, submission: _Submission, run_id: str, accepted: Acc
     """Store a run, or find the one that stands under its id; raises IdempotencyConflict when that is another one."""
     body, queued = submission.body, submission.queued
     status = RunStatus.QUEUED if queued else RunStatus.RUNNING
-    new = new_run(deps, submission.tenant, run_id, body, accepted, status, submission.idempotency_key)
+    caller = await caller_digest(deps, submission.tenant, submission.caller)
+    new = new_run(deps, submission.tenant, run_id, body, accepted, status, caller, submission.idempotency_key)
     if body.store is StorePolicy.NONE:
         if body.run_id is not None and await deps.store.get(new.key) is not None:
             raise IdempotencyConflict("This runId belongs to a run that is kept; use a new one")
@@ -200,7 +205,7 @@ async def _carry_on(deps: Deps, submission: _Submission, run: _Stored) -> Submit
 async def _enqueue(deps: Deps, run: _Stored) -> None:
     """Put the run in line; a repeat does so too, since the first request may have died before."""
     try:
-        await enqueue(deps, run.new.key, run.new.run, run.new.request.priority)
+        await enqueue(deps, run.new.key, run.new.run, run.new.request)
     except StoreUnavailable:
         if run.is_new:
             await _unstore(deps, run.new)
