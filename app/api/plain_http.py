@@ -1,8 +1,11 @@
-"""HTTP/1.1 that stays HTTP/1.1.
+"""HTTP/1.1 that stays HTTP/1.1, on connections that can be ended between two requests.
 
 Java's HttpClient, Ktor and others offer an upgrade to HTTP/2 with every first request. A server may decline by
 answering as if it had not been offered (RFC 9110, section 7.8). uvicorn's parser instead stops at the end of such a
 request's headers, and the body is lost.
+
+A connection that the server closes while the next request is on its way costs that request. So a stopping server says
+`Connection: close` with its answers first (RFC 9112, section 9.6), and closes what stayed idle later.
 """
 
 import os
@@ -17,7 +20,20 @@ OFFER = (b"connection", b"upgrade", b"http2-settings")
 
 
 class PlainHttpProtocol(HttpToolsProtocol):
-    """Reads a request that offers an upgrade as one that does not."""
+    """Reads a request that offers an upgrade as one that does not; `drain` makes the next answer the last."""
+
+    _is_draining = False
+
+    def drain(self) -> None:
+        """End the connection with the next answer that begins."""
+        self._is_draining = True
+        self._say_goodbye()
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer a request."""
+        super().on_headers_complete()
+        if self._is_draining:
+            self._say_goodbye()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes from the connection."""
@@ -53,6 +69,11 @@ class PlainHttpProtocol(HttpToolsProtocol):
         )
         self.transport.write(head.encode() + body)
         self.transport.close()
+
+    def _say_goodbye(self) -> None:
+        # An answer that has begun told the client that the connection stays open.
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = False
 
     def _should_upgrade(self) -> bool:
         """Tell whether the request at hand offers an upgrade: the callbacks then leave it to `_decline`."""
