@@ -36,6 +36,7 @@ class Server:
         if found is None:
             raise RuntimeError(f"{kind} is not installed")
         folder.mkdir(parents=True, exist_ok=True)
+        self.kind = kind
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self.log = folder / f"{kind}.log"

@@ -16,6 +16,8 @@ CALL_S = 90.0
 READ_S = 30.0
 ENDED = frozenset({"completed", "failed", "not_scorable", "cancelled", "expired"})
 RETRYABLE = frozenset({"failed", "expired", "cancelled"})
+# Runs that are still to be had under way are among so many of the last.
+RECENT = {"cancel": 8, "wait": 20, "events": 20, "repeat": 200}
 # What a caller does next, and how often.
 ACTIONS = {
     "queued": 50,
@@ -96,7 +98,8 @@ class Load:
         if action in {"queued", "inline", "short"}:
             await self.post(self.new_run(action), action)
             return
-        known = [told for told in self.chance.choices(self.open[-400:], k=8) if told.accepted] if self.open else []
+        recent = self.open[-RECENT.get(action, len(self.open)) :]
+        known = [told for told in self.chance.choices(recent, k=8) if told.accepted] if recent else []
         told = next((one for one in known if not one.deleted and not one.busy and self.suits(action, one)), None)
         if told is not None:
             await getattr(self, action)(told)
