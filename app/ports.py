@@ -373,6 +373,10 @@ class RunQueue(Protocol):
         """Return how many workers are alive."""
         ...
 
+    async def last_beat_s(self) -> float | None:
+        """Return how many seconds ago a worker last showed that it lives; None when none is alive."""
+        ...
+
 
 # --- time and telemetry ----------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from app.adapters.redis_cache import RedisAnswerCache
 from app.adapters.redis_client import connect
 from app.adapters.redis_notifier import RedisNotifier
 from app.adapters.redis_runs import RedisRunStore
+from app.adapters.redis_server import refuse_unfit
 from app.adapters.rq_queue import RqRunQueue
 from app.domain.errors import AssayError
 from app.domain.readiness import ReadinessCheck
@@ -72,7 +73,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
     """Make every adapter a process needs and close them in reverse at the end.
 
     Without ASSAY_REDIS_URL the embedded Valkey is started, or joined when another process runs it. Raises
-    SettingsError when a setting is wrong.
+    SettingsError when a setting is wrong, or Redis one that may lose runs.
     """
     registry = registry or make_registry()
     scorers = load_scorers()
@@ -84,6 +85,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
         url = await _redis_url(settings, stack)
         runs_client = connect(url)
         stack.push_async_callback(runs_client.aclose)
+        await refuse_unfit(runs_client)
         cache_client = runs_client
         if settings.cache_redis_url is not None:
             cache_client = connect(settings.cache_redis_url, variable="ASSAY_CACHE_REDIS_URL")

@@ -13,6 +13,7 @@ import uvloop
 from app.adapters.redis_client import REDIS_ERRORS
 from app.adapters.rq_queue import QUEUES
 from app.observe.log import configure_logging
+from app.observe.metrics import WorkerMetrics
 from app.ports import RunKey
 from app.runs.execute import execute_queued_run
 from app.settings import Settings, SettingsError, load_settings
@@ -43,6 +44,7 @@ def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
         execute=execute,
         concurrency=settings.worker_concurrency,
         grace=settings.worker_grace_s,
+        on_beat=WorkerMetrics(wired.registry).beaten,
     )
 
 

@@ -28,10 +28,12 @@ class Heartbeat:
         bookkeeping: Bookkeeping,
         identity: Callable[[], Mapping[str, Any]],
         running: Callable[[], Iterable[Taken]],
+        on_beat: Callable[[], None] = lambda: None,
     ) -> None:
         self._bookkeeping = bookkeeping
         self._identity = identity
         self._running = running
+        self._on_beat = on_beat
         self._steady_since: float | None = None
 
     async def run(self) -> None:
@@ -48,6 +50,7 @@ class Heartbeat:
 
     async def _beat(self) -> None:
         await self._bookkeeping.beat(self._identity(), self._running())
+        self._on_beat()
         now = asyncio.get_running_loop().time()
         if self._steady_since is None:
             self._steady_since = now

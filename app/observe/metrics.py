@@ -72,15 +72,19 @@ class QueueMetrics:
         self._depth = _Bound(Gauge("assay_queue_depth", "Runs waiting in the queue", ("priority",), registry=registry))
         self._oldest = Gauge("assay_queue_oldest_seconds", "How long the oldest run has waited", registry=registry)
         self._workers = Gauge("assay_workers_alive", "Workers that are alive", registry=registry)
+        self._beat_age = Gauge(
+            "assay_worker_heartbeat_age_seconds", "How long ago a worker last showed that it lives", registry=registry
+        )
         self._priorities: set[str] = set()
 
-    def seen(self, depth: QueueDepth, workers: int) -> None:
-        """Take over a fresh look at the queue."""
+    def seen(self, depth: QueueDepth, workers: int, beat_age_s: float | None) -> None:
+        """Take over a fresh look at the queue; `beat_age_s` is None when no worker is alive."""
         for priority, waiting in depth.by_priority.items():
             self._priorities.add(priority)
             self._depth.of(priority).set(waiting)
         self._oldest.set(depth.oldest_s)
         self._workers.set(workers)
+        self._beat_age.set(UNKNOWN if beat_age_s is None else beat_age_s)
 
     def unseen(self) -> None:
         """Say that nothing is known: an old number would look like a healthy queue."""
@@ -88,6 +92,22 @@ class QueueMetrics:
             self._depth.of(priority).set(UNKNOWN)
         self._oldest.set(UNKNOWN)
         self._workers.set(UNKNOWN)
+        self._beat_age.set(UNKNOWN)
+
+
+class WorkerMetrics:
+    """What a worker process tells of itself beside its runs."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._last_beat = Gauge(
+            "assay_worker_last_beat_timestamp_seconds",
+            "When this worker last showed Redis that it lives, Unix time",
+            registry=registry,
+        )
+
+    def beaten(self) -> None:
+        """Note a heartbeat that Redis took."""
+        self._last_beat.set_to_current_time()
 
 
 class PrometheusTelemetry:

@@ -21,8 +21,9 @@ async def look_at_queue(queue: RunQueue, metrics: QueueMetrics) -> None:
     """Refresh the queue's gauges once, or mark them unknown when the queue does not answer within a second."""
     try:
         async with asyncio.timeout(LOOK_S):
-            depth, workers = await queue.depth(), await queue.workers()
+            looks = queue.depth(), queue.workers(), queue.last_beat_s()
+            depth, workers, beat_age_s = await asyncio.gather(*looks)
     except (AssayError, TimeoutError):
         metrics.unseen()
         return
-    metrics.seen(depth, workers)
+    metrics.seen(depth, workers, beat_age_s)

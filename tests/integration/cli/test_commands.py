@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from app.adapters.embedded_valkey import EmbeddedValkey
+from app.adapters.embedded_valkey import EmbeddedValkey, start_valkey
 from app.adapters.providers import PROVIDERS
 from app.cli.plan import free_port
 from tests.integration.service import ROOT, Service
@@ -25,9 +25,10 @@ def service(valkey_server: EmbeddedValkey, tmp_path_factory: pytest.TempPathFact
         yield service
 
 
-def assay(service: Service, *words: str, given: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+def assay(service: Service, *words: str, given: str = "", **settings: str | None) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in service.environment().items() if name not in KEYS}
-    environment = kept | {"COLUMNS": "200"} | {f"ASSAY_{name.upper()}": value for name, value in settings.items()}
+    ours = {f"ASSAY_{name.upper()}": value for name, value in settings.items()}
+    environment = {name: value for name, value in (kept | {"COLUMNS": "200"} | ours).items() if value is not None}
     return subprocess.run(
         [sys.executable, "-m", "app.cli", *words],
         check=False,
@@ -66,6 +67,23 @@ class TestDoctor:
         done = assay(service, "doctor", port=str(free_port("127.0.0.1")))
         assert done.returncode == 0
         assert levels(done.stdout)["service"] == "warn"
+        assert levels(done.stdout)["workers"] == "ok"
+
+    def test_that_no_worker_is_alive_is_said_with_an_api_and_without(self, service: Service, tmp_path: Path) -> None:
+        embedded = start_valkey(tmp_path / "data")
+        idle = Service(embedded.url, tmp_path, workers=0)
+        nowhere = str(free_port("127.0.0.1"))
+        with idle:
+            by_api = assay(idle, "doctor")
+            by_redis = assay(idle, "doctor", port=nowhere)
+        by_socket = assay(service, "doctor", redis_url=None, data_dir=str(tmp_path / "data"), port=nowhere)
+        embedded.stop()
+        by_nobody = assay(service, "doctor", redis_url=None, data_dir=str(tmp_path / "data"), port=nowhere)
+        for done in (by_api, by_redis, by_socket):
+            assert done.returncode == 0, done.stdout
+            assert "no worker is alive" in done.stdout
+        assert by_nobody.returncode == 0
+        assert "workers" not in levels(by_nobody.stdout)
 
     def test_something_else_on_the_port_is_in_the_way(self, service: Service) -> None:
         done = assay(service, "doctor", port=service.stub.url.rpartition(":")[2])

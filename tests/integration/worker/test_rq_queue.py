@@ -6,6 +6,7 @@ import zlib
 
 import pytest
 import redis
+from rq.utils import now, utcformat
 
 from app.adapters.redis_client import connect
 from app.adapters.rq_queue import FAILURE_TTL_S, MAX_RETRIES, QUEUES, RqRunQueue, job_id
@@ -162,8 +163,22 @@ async def test_live_workers_are_counted(queue: RqRunQueue, client: redis.Redis, 
     async with working(valkey_url, runs.execute), working(valkey_url, runs.execute):
         await runs.until(begun=1)
         assert await queue.workers() == 2
+        age = await queue.last_beat_s()
+        assert age is not None
+        assert 0 <= age < 15
         runs.release.set()
     assert await queue.workers() == 0
+    assert await queue.last_beat_s() is None
+
+
+@pytest.mark.anyio
+async def test_the_freshest_beat_counts(queue: RqRunQueue, client: redis.Redis) -> None:
+    for name, beat in (("a", "2026-01-01T00:00:00.000000Z"), ("b", utcformat(now())), ("c", "")):
+        client.sadd("rq:workers:assay-normal", f"rq:worker:{name}")
+        client.hset(f"rq:worker:{name}", "last_heartbeat", beat)
+    age = await queue.last_beat_s()
+    assert age is not None
+    assert age < 3_600
 
 
 @pytest.mark.anyio

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.adapters.redis_server import RedisServer
 from app.cli import checks, judge_choice
 from app.cli.checks import _age, _eviction, _persistence, judge, look
 from app.cli.finding import Level
@@ -24,7 +25,7 @@ from app.settings import Settings
     ],
 )
 def test_age(version: str, level: Level) -> None:
-    assert _age(version, "ASSAY_REDIS_URL").level is level
+    assert _age(RedisServer.of({"redis_version": version}), "ASSAY_REDIS_URL").level is level
 
 
 @pytest.mark.parametrize(
@@ -39,14 +40,14 @@ def test_age(version: str, level: Level) -> None:
     ],
 )
 def test_eviction(info: dict[str, Any], level: Level) -> None:
-    finding = _eviction(info)
+    finding = _eviction(RedisServer.of(info))
     assert finding.level is level
     assert level is Level.OK or "noeviction" in finding.detail
 
 
 @pytest.mark.parametrize(("info", "level"), [({"aof_enabled": 1}, Level.OK), ({"aof_enabled": 0}, Level.WARN)])
 def test_persistence(info: dict[str, Any], level: Level) -> None:
-    assert _persistence(info).level is level
+    assert _persistence(RedisServer.of(info)).level is level
 
 
 def test_no_judge_at_all_is_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 import math
 import re
+import time
+from collections.abc import Sequence
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -9,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from app.domain.errors import StoreUnavailable
 from app.domain.request import Priority
 from app.observe.exposition import exposition, make_registry
-from app.observe.metrics import SECONDS, HttpMetrics, PrometheusTelemetry, QueueMetrics
+from app.observe.metrics import SECONDS, HttpMetrics, PrometheusTelemetry, QueueMetrics, WorkerMetrics
 from app.observe.queue_watch import look_at_queue
 from app.ports import QueueDepth, RunKey, Telemetry
 
@@ -26,7 +28,7 @@ def telemetry(registry: CollectorRegistry) -> Telemetry:
 
 def use_everything(telemetry: Telemetry, scorer: str = "bias") -> None:
     telemetry.run_started(scorer, "inline")
-    telemetry.run_finished(scorer, "inline", "completed", 1.5, 0.25)
+    telemetry.run_finished(scorer, "inline", "completed", 1.5, 0.25, attempts=1)
     telemetry.queue_waited("normal", 0.2)
     telemetry.step_finished(scorer, "analyze", "llm", 0.7)
     telemetry.judge_called("stub/judge", "ok", 0.6, 120, 30, 0.002)
@@ -65,7 +67,7 @@ def test_every_event_is_counted(registry: CollectorRegistry, telemetry: Telemetr
 def test_a_run_without_a_score_adds_none(registry: CollectorRegistry, telemetry: Telemetry) -> None:
     telemetry.run_started("bias", "queued")
     assert registry.get_sample_value("assay_runs_in_flight", {"scorer": "bias", "mode": "queued"}) == 1
-    telemetry.run_finished("bias", "queued", "failed", 1.0, None)
+    telemetry.run_finished("bias", "queued", "failed", 1.0, None, attempts=3)
     assert registry.get_sample_value("assay_score_count", {"scorer": "bias"}) == 0
 
 
@@ -82,7 +84,8 @@ def test_a_thousand_unknown_names_add_one_series(registry: CollectorRegistry, te
 
 def test_names_are_ours_and_end_in_a_unit(registry: CollectorRegistry, telemetry: Telemetry) -> None:
     HttpMetrics(registry).request_finished("/v1/runs", "GET", 200, 0.02)
-    QueueMetrics(registry).seen(QueueDepth({Priority.NORMAL: 1}, 2.0), 1)
+    WorkerMetrics(registry).beaten()
+    QueueMetrics(registry).seen(QueueDepth({Priority.NORMAL: 1}, 2.0), 1, 0.5)
     use_everything(telemetry)
     families = set(re.findall(r"^# TYPE (\S+) (\S+)$", exposition(registry, "")[0].decode(), re.MULTILINE))
     assert all(name.startswith("assay_") for name, _ in families)
@@ -107,8 +110,9 @@ def test_openmetrics_for_those_who_ask(registry: CollectorRegistry, telemetry: T
 class Queue:
     """A queue that answers, or does not."""
 
-    def __init__(self, *, away: bool = False) -> None:
+    def __init__(self, *, away: bool = False, alive: int = 2) -> None:
         self.away = away
+        self.alive = alive
 
     async def depth(self) -> QueueDepth:
         if self.away:
@@ -116,9 +120,15 @@ class Queue:
         return QueueDepth({Priority.HIGH: 0, Priority.NORMAL: 3, Priority.BULK: 0}, 4.5)
 
     async def workers(self) -> int:
-        return 2
+        return self.alive
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float) -> None: ...
+    async def last_beat_s(self) -> float | None:
+        return 1.5 if self.alive else None
+
+    async def missing(self, keys: Sequence[RunKey]) -> list[RunKey]:
+        return []
+
+    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None: ...
 
     async def check_room(self) -> None: ...
 
@@ -133,11 +143,27 @@ async def test_a_queue_that_is_away_shows_no_old_numbers(registry: CollectorRegi
     assert registry.get_sample_value("assay_queue_depth", normal) == 3
     assert registry.get_sample_value("assay_queue_oldest_seconds") == 4.5
     assert registry.get_sample_value("assay_workers_alive") == 2
+    assert registry.get_sample_value("assay_worker_heartbeat_age_seconds") == 1.5
     queue.away = True
     await look_at_queue(queue, metrics)
     for name, labels in (
         ("assay_queue_depth", normal),
         ("assay_queue_oldest_seconds", {}),
         ("assay_workers_alive", {}),
+        ("assay_worker_heartbeat_age_seconds", {}),
     ):
         assert math.isnan(registry.get_sample_value(name, labels) or 0.0)
+
+
+@pytest.mark.anyio
+async def test_without_a_worker_there_is_no_heartbeat(registry: CollectorRegistry) -> None:
+    await look_at_queue(Queue(alive=0), QueueMetrics(registry))
+    assert registry.get_sample_value("assay_workers_alive") == 0
+    assert math.isnan(registry.get_sample_value("assay_worker_heartbeat_age_seconds") or 0.0)
+
+
+def test_a_worker_tells_when_it_last_beat(registry: CollectorRegistry) -> None:
+    metrics = WorkerMetrics(registry)
+    before = time.time()
+    metrics.beaten()
+    assert before <= (registry.get_sample_value("assay_worker_last_beat_timestamp_seconds") or 0) <= time.time()

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from app.adapters.models_file import read_models_file
 from app.adapters.providers import PROVIDERS
 from app.domain.request import Options
-from app.observe.metrics import HttpMetrics, PrometheusTelemetry, QueueMetrics
+from app.observe.metrics import HttpMetrics, PrometheusTelemetry, QueueMetrics, WorkerMetrics
 from app.scorers import load_scorers
 from app.settings import Settings
 
@@ -51,6 +51,7 @@ def test_the_metrics_table_is_the_registry() -> None:
     registry = CollectorRegistry()
     HttpMetrics(registry)
     QueueMetrics(registry)
+    WorkerMetrics(registry)
     PrometheusTelemetry(registry, scorers=())
     exposed = {
         metric.name + {"counter": "_total", "info": "_info"}.get(metric.type, "") for metric in registry.collect()

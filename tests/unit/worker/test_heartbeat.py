@@ -73,3 +73,15 @@ async def test_after_an_outage_others_are_left_a_lease_to_come_back(outages: tup
     assert calls[last + 1] == "a worker holds job-a, job-b"
     assert calls[last + 2] != "recover"
     assert calls[-1] == "recover"
+
+
+@pytest.mark.anyio
+async def test_only_a_beat_that_was_taken_is_told() -> None:
+    ledger = Ledger(1, 2)
+    told: list[int] = []
+    beating = asyncio.create_task(
+        Heartbeat(cast(Bookkeeping, ledger), lambda: {"name": "a"}, list, lambda: told.append(ledger.beats)).run()
+    )
+    await ledger.is_recovered.wait()
+    beating.cancel()
+    assert told == list(range(3, ledger.beats + 1))
