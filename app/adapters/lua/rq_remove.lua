@@ -1,2 +1,6 @@
 -- ARGV: prefix, id, the queues.
-remove(ARGV[2], {unpack(ARGV, 3)})
+local queues = {unpack(ARGV, 3)}
+remove(ARGV[2], queues)
+for _, queue in ipairs(queues) do
+  refill(queue)
+end
