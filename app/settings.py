@@ -55,6 +55,18 @@ class Settings(BaseSettings):
     judge_max_in_flight: Annotated[int, Field(ge=1, le=10_000)] = Field(
         256, description="Calls at once per process and judge"
     )
+    judge_requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Calls of ASSAY_JUDGE_MODEL a minute, all processes together"
+    )
+    judge_tokens_per_minute: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Its tokens a minute, prompts and replies, all processes together"
+    )
+    judge_max_in_flight_total: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Its calls at once, all processes together"
+    )
+    judge_fallbacks: str | None = Field(
+        None, description="Judges that answer while the default one can't: provider/name, comma between"
+    )
 
     workers: Annotated[int, Field(ge=0, le=64)] = Field(1, description="Worker processes that `assay up` starts")
     worker_concurrency: Annotated[int, Field(ge=1, le=1024)] = Field(

@@ -80,11 +80,12 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
     clock = SystemClock()
     telemetry = PrometheusTelemetry(registry, scorers=tuple(scorers))
     async with AsyncExitStack() as stack:
-        models = load_models(settings, clock, telemetry)
-        stack.push_async_callback(models.aclose)
         url = await _redis_url(settings, stack)
         runs_client = connect(url)
         stack.push_async_callback(runs_client.aclose)
+        models = load_models(settings, clock, telemetry, client=runs_client)
+        stack.push_async_callback(models.aclose)
+        models.start()
         await refuse_unfit(runs_client)
         cache_client = runs_client
         if settings.cache_redis_url is not None:

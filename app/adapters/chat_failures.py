@@ -62,8 +62,13 @@ def failure(answer: Answer, complaint: Complaint, *, key_name: str, retry_after_
         return _final(detail, ContextOverflow)
     if status >= 500 or status in _PASSING:
         detail = f"The judge model's server failed ({answer.kind})"
-        retry = status != _UNIMPLEMENTED
-        return CallFailed(Outcome.SERVER_ERROR, detail, retry=retry, retry_after_s=retry_after_s or 0.0)
+        return CallFailed(
+            Outcome.SERVER_ERROR,
+            detail,
+            retry=status != _UNIMPLEMENTED,
+            retry_after_s=retry_after_s or 0.0,
+            is_sign_of_life=status < 500 or status == _UNIMPLEMENTED,
+        )
     return _rejected(status, complaint, key_name) if status >= 300 else no_completion(answer)
 
 

@@ -12,11 +12,16 @@ from app.adapters.chat_failures import failure, no_completion, refused_by_filter
 from app.adapters.chat_outcome import Answer, CallFailed, Outcome
 from app.adapters.chat_payload import chat_payload
 from app.adapters.chat_reply import read_reply
+from app.adapters.judge_gate import JudgeGate, Passage
 from app.adapters.judge_http import Endpoint
 from app.adapters.judge_spec import JudgeSpec
+from app.adapters.lending import lent_when_long
+from app.adapters.patience import Patience, Waiting
+from app.adapters.rate_headers import exhausted_for_s
 from app.adapters.retries import RetryPolicy
 from app.adapters.retry_after import retry_after_s
-from app.domain.errors import ContextOverflow, JudgeError, JudgeTimeout
+from app.domain.errors import ContextOverflow, JudgeTimeout
+from app.judge.tokens import token_bound
 from app.ports import Clock, Completion, FinishReason, Prompt, Slot, Telemetry
 
 log = structlog.get_logger(__name__)
@@ -40,6 +45,7 @@ class ChatHttpModel:
         self,
         spec: JudgeSpec,
         endpoint: Endpoint,
+        gate: JudgeGate,
         clock: Clock,
         telemetry: Telemetry,
         retries: RetryPolicy,
@@ -47,11 +53,11 @@ class ChatHttpModel:
     ) -> None:
         self._spec = spec
         self._endpoint = endpoint
+        self._gate = gate
         self._clock = clock
         self._telemetry = telemetry
         self._retries = retries
         self._pause = pause
-        self._slots = asyncio.Semaphore(spec.max_in_flight)
         self._dialect = spec.dialect
         self._learning = asyncio.Lock()
 
@@ -82,29 +88,34 @@ class ChatHttpModel:
 
         Raises JudgeTimeout, JudgeUnavailable, ContextOverflow or NotConfigured; see ports.ChatModel.
         """
+        return await self.ask(prompt, Waiting.CALLER if slot is None else Waiting.QUEUED, deadline, slot)
+
+    async def ask(self, prompt: Prompt, waiting: Waiting, deadline: float, slot: Slot | None) -> Completion:
+        """Ask the model with the patience of who waits; raises as complete does."""
+        patience = Patience(self._retries, waiting, deadline, slot, self._clock, self._telemetry, self._pause)
         while True:
             sent = self._dialect
             try:
-                return await self._ask(prompt, sent, deadline)
+                return await self._ask(prompt, sent, patience)
             except _DialectRefused as refusal:
-                completion = await self._learn(prompt, sent, refusal.narrower, deadline)
+                completion = await self._learn(prompt, sent, refusal.narrower, patience)
             if completion is not None:
                 return completion
 
-    async def _learn(self, prompt: Prompt, sent: Dialect, narrower: Dialect, deadline: float) -> Completion | None:
+    async def _learn(self, prompt: Prompt, sent: Dialect, narrower: Dialect, patience: Patience) -> Completion | None:
         """Find the dialect that is taken and keep it; None when another call found one meanwhile.
 
         One call at a time, so that calls which start together do not each pay for every step. A dialect is kept only
         once it has brought a reply: a misread complaint teaches nothing.
         """
-        await self._until(deadline, self._learning.acquire())
+        await self._take_turn(patience)
         try:
             if self._dialect != sent:
                 return None
             while True:
                 self._telemetry.judge_retried(self.id, Outcome.REJECTED)
                 try:
-                    completion = await self._ask(prompt, narrower, deadline)
+                    completion = await self._ask(prompt, narrower, patience)
                 except _DialectRefused as refusal:
                     narrower = refusal.narrower
                     continue
@@ -114,57 +125,49 @@ class ChatHttpModel:
         finally:
             self._learning.release()
 
-    async def _ask(self, prompt: Prompt, dialect: Dialect, deadline: float) -> Completion:
+    async def _take_turn(self, patience: Patience) -> None:
+        """Wait to be the one that learns, within the deadline."""
+        try:
+            with lent_when_long(patience.slot):
+                async with asyncio.timeout(patience.left_s):
+                    await self._learning.acquire()
+        except TimeoutError:
+            raise JudgeTimeout("The run's time was over before the judge model was free", own_deadline=True) from None
+
+    async def _ask(self, prompt: Prompt, dialect: Dialect, patience: Patience) -> Completion:
         """Make one call in this dialect, with retries."""
         spec = self._spec
         max_tokens = min(prompt.max_tokens + spec.reasoning_tokens, spec.max_output_tokens)
         body = chat_payload(spec.model, prompt, dialect, spec.parameters, max_tokens)
-        retries = 0
+
+        def most_tokens() -> int:
+            return token_bound(body.decode()) + max_tokens if spec.limits.tokens_per_minute else 0
+
         while True:
             try:
-                return await self._attempt(body, dialect, deadline)
+                async with self._gate.passed(most_tokens, patience.deadline, patience.slot) as passage:
+                    return await self._call(body, dialect, patience.deadline, passage)
             except CallFailed as failed:
-                await self._wait(failed, retries, deadline)
-                retries += 1
+                await patience.bear(failed, self.id, self._gate.held_s())
 
-    async def _wait(self, failed: CallFailed, retries: int, deadline: float) -> None:
-        """Wait before the next attempt; raises what the failure becomes when there is none."""
-        if not failed.retry:
-            raise failed.final() from None
-        left_s = deadline - self._clock.monotonic()
-        wait_s = self._retries.wait_s(retries, failed.retry_after_s, left_s)
-        if wait_s is None:
-            error = failed.final(_why_no_more(failed, retries, self._retries.max_retries))
-            if isinstance(error, JudgeError):
-                error.own_deadline = retries < self._retries.max_retries or left_s <= 0
-            raise error from None
-        self._telemetry.judge_retried(self.id, failed.outcome)
-        await self._pause(wait_s)
-
-    async def _attempt(self, body: bytes, dialect: Dialect, deadline: float) -> Completion:
-        await self._until(deadline, self._slots.acquire())
-        try:
-            return await self._call(body, dialect, deadline)
-        finally:
-            self._slots.release()
-
-    async def _call(self, body: bytes, dialect: Dialect, deadline: float) -> Completion:
+    async def _call(self, body: bytes, dialect: Dialect, deadline: float, passage: Passage) -> Completion:
         """Make one HTTP call, counted once whatever becomes of it."""
         started = self._clock.monotonic()
-        timeout_s = min(self._spec.timeout_s, deadline - started)
+        passage.granted_s = timeout_s = min(self._spec.timeout_s, deadline - started)
         if timeout_s <= 0:
             raise JudgeTimeout("The run's time was over before the judge model could be asked", own_deadline=True)
-        outcome, completion = Outcome.CANCELLED, None
+        outcome = Outcome.CANCELLED
         try:
             answer = await self._endpoint.post(body, timeout_s)
             outcome = Outcome.REJECTED
-            completion = self._read(answer, dialect)
+            self._gate.exhausted(exhausted_for_s(answer.headers, self._clock.now()))
+            passage.completion = completion = self._read(answer, dialect)
             outcome = Outcome.REFUSED if completion.finish is FinishReason.REFUSAL else Outcome.OK
         except CallFailed as failed:
             outcome = failed.outcome
             raise
         finally:
-            self._count(outcome, started, completion)
+            self._count(outcome, started, passage.completion)
         return completion
 
     def _count(self, outcome: Outcome, started: float, completion: Completion | None) -> None:
@@ -187,25 +190,10 @@ class ChatHttpModel:
         complaint = read_complaint(answer.body)
         if refused_by_filter(answer, complaint):
             return Completion("", FinishReason.REFUSAL, self.id)
-        wait_s = retry_after_s(answer.headers, self._clock.now())
+        now = self._clock.now()
+        wait_s = retry_after_s(answer.headers, now) or exhausted_for_s(answer.headers, now)
         failed = failure(answer, complaint, key_name=self._spec.key_name, retry_after_s=wait_s)
         narrower = dialect.without(complaint) if answer.status in _TEACHING else None
         if narrower is not None and not failed.retry and failed.becomes is not ContextOverflow:
             raise _DialectRefused(narrower)
         raise failed
-
-    async def _until(self, deadline: float, waiting: Awaitable[object]) -> None:
-        """Wait for a slot or a lock, within the deadline."""
-        try:
-            async with asyncio.timeout(deadline - self._clock.monotonic()):
-                await waiting
-        except TimeoutError:
-            raise JudgeTimeout("The run's time was over before the judge model was free", own_deadline=True) from None
-
-
-def _why_no_more(failed: CallFailed, retries: int, max_retries: int) -> str:
-    if retries < max_retries and failed.retry_after_s > 0:
-        return f"; it asks to wait {failed.retry_after_s:.0f} s, longer than this run's deadline leaves"
-    if retries < max_retries:
-        return "; this run's deadline leaves no time for another try"
-    return f"; {retries} retries did not help" if retries else ""

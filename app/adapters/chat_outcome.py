@@ -25,7 +25,8 @@ class Outcome(StrEnum):
 class CallFailed(Exception):
     """One attempt failed: how it is counted, what it becomes for the caller, and whether another may help.
 
-    `detail` is safe to show: it holds no text, no reply and no key.
+    `detail` is safe to show: it holds no text, no reply and no key. `is_sign_of_life`: the judge's server works,
+    whatever it thinks of this call.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class CallFailed(Exception):
         becomes: type[AssayError] = JudgeUnavailable,
         retry: bool = True,
         retry_after_s: float = 0.0,
+        is_sign_of_life: bool = False,
     ) -> None:
         super().__init__(detail)
         self.outcome = outcome
@@ -43,6 +45,7 @@ class CallFailed(Exception):
         self.becomes = becomes
         self.retry = retry
         self.retry_after_s = retry_after_s
+        self.is_sign_of_life = is_sign_of_life or outcome in {Outcome.RATE_LIMITED, Outcome.REJECTED}
 
     def final(self, addition: str = "") -> AssayError:
         """Return the error for the caller, when there is no further attempt."""
@@ -64,3 +67,15 @@ class Answer(NamedTuple):
         """Status and content type, as they may be shown."""
         content_type = _CONTENT_TYPE.match(self.headers.get("content-type", ""))
         return f"{self.status}, {content_type.group() if content_type else 'no content type'}"
+
+
+class HeldBack(CallFailed):
+    """No attempt was made, since the judge is to be left alone for `retry_after_s` more.
+
+    `cause` is `paused` or `breaker`. Those who wait together are let in over `spread_s` afterwards.
+    """
+
+    def __init__(self, cause: str, detail: str, *, wait_s: float, spread_s: float) -> None:
+        super().__init__(Outcome.CANCELLED, detail, retry_after_s=wait_s)
+        self.cause = cause
+        self.spread_s = spread_s

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
+from redis.asyncio import Redis
 
 from app import __version__
 from app.adapters.base_url import completions_url
 from app.adapters.chat_http import ChatHttpModel
+from app.adapters.judge_chain import JudgeChain
+from app.adapters.judge_gate import JudgeGate
 from app.adapters.judge_http import JudgeHttp
-from app.adapters.judge_spec import JudgeSpec
+from app.adapters.judge_limits import JudgeLimiter
+from app.adapters.judge_pauses import JudgePauses
+from app.adapters.judge_spec import JudgeSpec, Limits
 from app.adapters.models_file import ModelEntry, read_models_file
 from app.adapters.providers import PROVIDERS, UNKNOWN, Provider
 from app.adapters.retries import RetryPolicy
@@ -20,13 +25,21 @@ from app.settings import Settings, SettingsError, environment
 _MODEL_ID = TypeAdapter(ModelId)
 _OWN_KEY = "ASSAY_JUDGE_API_KEY"
 _MOST_OUTPUT = 8_192
+# What would be lost in silence when no judge is named.
+_ABOUT_THE_NAMED = (
+    "judge_base_url",
+    "judge_api_key",
+    "judge_requests_per_minute",
+    "judge_tokens_per_minute",
+    "judge_max_in_flight_total",
+)
 
 
 class JudgeModels:
     """The judges of a process (implements ports.ChatModels)."""
 
-    def __init__(self, http: JudgeHttp, models: Mapping[str, ChatModel], default: str | None) -> None:
-        self._http = http
+    def __init__(self, shared: "_Shared", models: Mapping[str, ChatModel], default: str | None) -> None:
+        self._shared = shared
         self._models = dict(models)
         self.default = default
         self.ids = tuple(self._models)
@@ -35,9 +48,45 @@ class JudgeModels:
         """Return the judge with that id; raises KeyError."""
         return self._models[model_id]
 
+    def start(self) -> None:
+        """Begin to follow the pauses that other processes tell of."""
+        self._shared.pauses.start()
+
     async def aclose(self) -> None:
-        """Close the connections to all judges."""
-        await self._http.aclose()
+        """Free what is held in Redis and close the connections to all judges."""
+        for limiter in self._shared.limiters:
+            await limiter.aclose()
+        await self._shared.pauses.aclose()
+        await self._shared.http.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the judges of a process have in common."""
+
+    http: JudgeHttp
+    clock: Clock
+    telemetry: Telemetry
+    retries: RetryPolicy
+    client: Redis | None
+    pauses: JudgePauses
+    limiters: list[JudgeLimiter] = field(default_factory=list)
+
+    def model(self, spec: JudgeSpec, headers: Mapping[str, str]) -> ChatHttpModel:
+        endpoint = self.http.endpoint(spec.url, headers)
+        gate = JudgeGate(spec, self.clock, self.telemetry, self.pauses, self._limiter(spec))
+        return ChatHttpModel(spec, endpoint, gate, self.clock, self.telemetry, self.retries)
+
+    def _limiter(self, spec: JudgeSpec) -> JudgeLimiter | None:
+        if self.client is None or not spec.limits.any:
+            return None
+
+        def waited(cause: str, seconds: float) -> None:
+            self.telemetry.judge_waited(spec.id, cause, seconds)
+
+        limiter = JudgeLimiter(self.client, spec.shared_name, spec.limits, self.clock, waited)
+        self.limiters.append(limiter)
+        return limiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,34 +104,57 @@ class _Key:
 
 
 def load_models(
-    settings: Settings, clock: Clock, telemetry: Telemetry, environ: Mapping[str, str] | None = None
+    settings: Settings,
+    clock: Clock,
+    telemetry: Telemetry,
+    environ: Mapping[str, str] | None = None,
+    client: Redis | None = None,
 ) -> JudgeModels:
     """Return the judges that the settings and the models file name; none configured is not an error.
 
-    Keys are read from `environ`, by default the process's environment and the `.env` file. Raises SettingsError with a
-    line for every fault.
+    Keys are read from `environ`, by default the process's environment and the `.env` file. `client` leads to the Redis
+    in which processes agree on limits and pauses; without one limits are not kept and pauses are this process's alone.
+    Raises SettingsError with a line for every fault.
     """
     environ = environment() if environ is None else environ
     entries, default = _chosen(settings)
-    http = JudgeHttp(settings.judge_connect_timeout_s)
-    retries = RetryPolicy(settings.judge_max_retries)
-    models: dict[str, ChatModel] = {}
+    http, retries = JudgeHttp(settings.judge_connect_timeout_s), RetryPolicy(settings.judge_max_retries)
+    shared = _Shared(http, clock, telemetry, retries, client, JudgePauses(clock, client))
+    models: dict[str, ChatHttpModel] = {}
     faults: list[str] = []
     for entry in entries:
         try:
-            spec, headers = _resolved(entry, settings, environ)
-            endpoint = http.endpoint(spec.url, headers)
+            models[entry.id] = shared.model(*_resolved(entry, settings, environ))
         except (SettingsError, ValueError) as error:
             faults.append(str(error))
-            continue
-        models[entry.id] = ChatHttpModel(spec, endpoint, clock, telemetry, retries)
     if faults:
         raise SettingsError("\n".join(faults))
-    return JudgeModels(http, models, default)
+    return JudgeModels(shared, {entry.id: _with_fallbacks(entry, models, shared) for entry in entries}, default)
+
+
+def _with_fallbacks(entry: ModelEntry, models: Mapping[str, ChatHttpModel], shared: _Shared) -> ChatModel:
+    model = models[entry.id]
+    if not entry.fallbacks:
+        return model
+    fallbacks = [models[model_id] for model_id in entry.fallbacks]
+    return JudgeChain(model, fallbacks, shared.clock, shared.telemetry, shared.retries)
 
 
 def _chosen(settings: Settings) -> tuple[list[ModelEntry], str | None]:
-    """Return the entries of all judges and the id of the default one."""
+    """Return the entries of all judges, their fallbacks included, and the id of the default one."""
+    entries, default = _configured(settings)
+    if not settings.judge_fallbacks:
+        return entries, default
+    fallbacks = [_checked_id(name, "ASSAY_JUDGE_FALLBACKS") for name in settings.judge_fallbacks.split(",")]
+    if default is None or default in fallbacks or len(set(fallbacks)) < len(fallbacks):
+        raise SettingsError("ASSAY_JUDGE_FALLBACKS: name other judges than the default one, each once")
+    known = {entry.id for entry in entries}
+    entries += [ModelEntry(id=model_id) for model_id in fallbacks if model_id not in known]
+    chained = [entry.model_copy(update={"fallbacks": fallbacks}) if entry.id == default else entry for entry in entries]
+    return chained, default
+
+
+def _configured(settings: Settings) -> tuple[list[ModelEntry], str | None]:
     named = _named(settings)
     if settings.models_file is None:
         return ([ModelEntry(id=named)], named) if named else ([], None)
@@ -100,14 +172,19 @@ def _chosen(settings: Settings) -> tuple[list[ModelEntry], str | None]:
 def _named(settings: Settings) -> str | None:
     """Return the id in ASSAY_JUDGE_MODEL, None when it is not set."""
     if not settings.judge_model:
-        for name, value in (("BASE_URL", settings.judge_base_url), ("API_KEY", settings.judge_api_key)):
-            if value:
-                raise SettingsError(f"ASSAY_JUDGE_MODEL: set it to provider/name of the model of ASSAY_JUDGE_{name}")
+        for name in _ABOUT_THE_NAMED:
+            if getattr(settings, name):
+                variable = f"ASSAY_{name.upper()}"
+                raise SettingsError(f"ASSAY_JUDGE_MODEL: set it to provider/name of the model of {variable}")
         return None
+    return _checked_id(settings.judge_model, "ASSAY_JUDGE_MODEL")
+
+
+def _checked_id(text: str, variable: str) -> str:
     try:
-        return _MODEL_ID.validate_python(settings.judge_model.strip())
+        return _MODEL_ID.validate_python(text.strip())
     except ValidationError:
-        raise SettingsError("ASSAY_JUDGE_MODEL: use provider/name, such as openai/gpt-4.1-mini") from None
+        raise SettingsError(f"{variable}: use provider/name, such as openai/gpt-4.1-mini") from None
 
 
 def _resolved(entry: ModelEntry, settings: Settings, environ: Mapping[str, str]) -> tuple[JudgeSpec, dict[str, str]]:
@@ -133,6 +210,11 @@ def _resolved(entry: ModelEntry, settings: Settings, environ: Mapping[str, str])
         input_price=entry.input_price,
         output_price=entry.output_price,
         dialect=provider.dialect,
+        limits=Limits(
+            requests_per_minute=(named and settings.judge_requests_per_minute) or entry.requests_per_minute,
+            tokens_per_minute=(named and settings.judge_tokens_per_minute) or entry.tokens_per_minute,
+            in_flight=(named and settings.judge_max_in_flight_total) or entry.max_in_flight_total,
+        ),
     )
     return spec, {"user-agent": f"assay/{__version__}", **key.header(provider)}
 

@@ -91,6 +91,12 @@ class ModelEntry(_Entry):
     input_price: Annotated[float, Field(ge=0)] | None = None
     output_price: Annotated[float, Field(ge=0)] | None = None
     max_in_flight: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = Field(None, description="All processes together")
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = Field(None, description="All processes together")
+    max_in_flight_total: Annotated[int, Field(ge=1)] | None = Field(None, description="All processes together")
+    fallbacks: Annotated[list[ModelId], Field(max_length=10)] = Field(
+        default_factory=list, description="Ids of models that answer while this one can't, in order"
+    )
     timeout_s: Annotated[float, Field(gt=0, le=3600)] | None = None
     parameters: Parameters = Parameters()
 
@@ -114,7 +120,16 @@ class ModelsFile(_Entry):
             raise PydanticCustomError("repeated", "Every model needs an id of its own")
         if self.default is not None and self.default not in ids:
             raise PydanticCustomError("default", "default must be the id of one of the models")
+        for entry in self.models:
+            _check_fallbacks(entry, ids)
         return self
+
+
+def _check_fallbacks(entry: ModelEntry, ids: list[str]) -> None:
+    fallbacks = entry.fallbacks
+    if len(set(fallbacks)) < len(fallbacks) or entry.id in fallbacks or not set(fallbacks) <= set(ids):
+        fault = "fallbacks of {id} must be ids of other models of this file, each once"
+        raise PydanticCustomError("fallbacks", fault, {"id": entry.id})
 
 
 def read_models_file(path: Path) -> ModelsFile:

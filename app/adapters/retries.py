@@ -3,6 +3,10 @@
 import random
 from dataclasses import dataclass
 
+# A try that has less than this left can't end well.
+LAST_TRY_S = 0.1
+ENDLESS = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -18,8 +22,8 @@ class RetryPolicy:
         At least what the provider asked for, plus a random part that doubles its reach with every retry: callers that
         failed together must not come back together.
         """
-        if retries >= self.max_retries:
+        room_s = left_s - at_least_s - LAST_TRY_S
+        if retries >= self.max_retries or room_s <= 0:
             return None
-        reach_s = min(self.ceiling_s, self.base_s * 2**retries)
-        wait_s = at_least_s + random.uniform(0.0, reach_s)  # noqa: S311 - spreads load, protects nothing
-        return wait_s if wait_s < left_s else None
+        reach_s = min(self.ceiling_s, self.base_s * 2 ** min(retries, 16), room_s)
+        return at_least_s + random.uniform(0.0, reach_s)  # noqa: S311 - spreads load, protects nothing

@@ -27,6 +27,8 @@ OnStep = Callable[[Run, Step], Awaitable[None]]
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+FALLBACK_MODEL = "fallback_model"
+"""The code of the warning on a run that another model judged, or a part of it."""
 _LONG_TEXT = 5_000  # code points; cutting and planning more than this may take long enough to be noticed by other runs
 _NOTHING_JUDGED: dict[str, Any] = {
     "status": RunStatus.RUNNING,
@@ -255,8 +257,17 @@ class _Trial:
         finally:
             seconds = clock.monotonic() - started
             timings = self.run.timings.model_copy(update={_TIMING_FIELDS[step]: round(seconds * 1000, 3)})
-            self.updated(timings=timings, usage=self.tally.usage, model=self.tally.model)
+            self.updated(timings=timings, usage=self.tally.usage, model=self.tally.model, warnings=self.warnings())
         self.judge.telemetry.step_finished(self.scorer.id, step, self.tally.source, seconds)
+
+    def warnings(self) -> list[RunWarning]:
+        """Return the run's warnings, with one that names the other models that answered in the judge's place."""
+        others = sorted(self.tally.answered_by - {self.judge.model.id})
+        warnings = [warning for warning in self.run.warnings if warning.code != FALLBACK_MODEL]
+        if others:
+            detail = f"{self.judge.model.id} was not available; {', '.join(others)} answered in its place"
+            warnings.append(RunWarning(code=FALLBACK_MODEL, detail=detail))
+        return warnings
 
     def updated(self, **fields: Any) -> Run:
         """Put these fields on the run and return it."""

@@ -9,9 +9,10 @@ from app.ports import Completion, Source
 
 @dataclass(slots=True)
 class Tally:
-    """Running counts of one run; `model` is the judge that answered last."""
+    """Running counts of one run; `model` is the judge that answered last, `answered_by` are all that did."""
 
     model: str
+    answered_by: set[str] = field(default_factory=set)
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     judged: int = 0
@@ -34,7 +35,7 @@ class Tally:
 
     def called(self, completion: Completion) -> None:
         """Count a reply of the judge."""
-        self.model = completion.model
+        self._heard(completion.model)
         self.usage = Usage(
             judge_calls=self.usage.judge_calls + 1,
             cache_hits=self.usage.cache_hits,
@@ -45,11 +46,15 @@ class Tally:
 
     def answered(self, source: Source, model: str, items: int) -> None:
         """Count an answer of model, and the items in it that no reply was counted for."""
-        self.model = model
+        self._heard(model)
         self.judged += items
         self.sources[source] += 1
         if source is not Source.LLM:
             self.usage = self.usage.model_copy(update={"cache_hits": self.usage.cache_hits + 1})
+
+    def _heard(self, model: str) -> None:
+        self.model = model
+        self.answered_by.add(model)
 
 
 def _sum(so_far: float | None, cost: float | None) -> float | None:

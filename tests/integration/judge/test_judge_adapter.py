@@ -18,6 +18,7 @@ from app.domain.errors import ContextOverflow, JudgeTimeout, JudgeUnavailable, N
 from app.ports import ChatModel, FinishReason, Prompt
 from app.settings import Settings
 from tests.stub_judge.server import StubJudge, running_stub
+from tests.unit.fakes import TelemetryLog
 
 pytestmark = pytest.mark.anyio
 
@@ -34,8 +35,9 @@ def prompt(user: str = "[1] Tea is always best.\n[2] Tea is a drink.") -> Prompt
     return Prompt(system="Which are opinions?", user=user, schema=SCHEMA, name="opinions", max_tokens=100)
 
 
-class Counts:
+class Counts(TelemetryLog):
     def __init__(self) -> None:
+        super().__init__()
         self.outcomes: list[str] = []
         self.retries: list[str] = []
 

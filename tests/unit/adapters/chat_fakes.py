@@ -1,14 +1,17 @@
 """A judge model over a scripted transport, with time and counts in the test's hands."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 
 from app.adapters.chat_http import ChatHttpModel
+from app.adapters.judge_gate import JudgeGate
 from app.adapters.judge_http import JudgeHttp
+from app.adapters.judge_pauses import JudgePauses
 from app.adapters.judge_spec import JudgeSpec
 from app.adapters.retries import RetryPolicy
 from app.ports import Prompt
@@ -45,6 +48,9 @@ class Counts:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.retries: list[tuple[str, str]] = []
+        self.waits: list[tuple[str, str, float]] = []
+        self.states: list[str] = []
+        self.fell_back: list[tuple[str, str]] = []
 
     @property
     def outcomes(self) -> list[str]:
@@ -55,6 +61,32 @@ class Counts:
 
     def judge_retried(self, model: str, cause: str) -> None:
         self.retries.append((model, str(cause)))
+
+    def judge_waited(self, model: str, cause: str, seconds: float) -> None:
+        self.waits.append((model, cause, seconds))
+
+    def breaker_changed(self, model: str, state: str) -> None:
+        self.states.append(str(state))
+
+    def judge_fell_back(self, model: str, to: str) -> None:
+        self.fell_back.append((model, to))
+
+
+class LentSlot:
+    """Counts how often a run's slot was lent, and whether it is now."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self.lent_now = 0
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        self.times += 1
+        self.lent_now += 1
+        try:
+            yield
+        finally:
+            self.lent_now -= 1
 
 
 class Harness:
@@ -80,8 +112,17 @@ class Harness:
         self.spec = JudgeSpec(**(fixed | spec))
         self.http = JudgeHttp(5.0, transport=lambda _: httpx.MockTransport(self._answer))
         endpoint = self.http.endpoint(self.spec.url, {"authorization": f"Bearer {KEY}"})
-        retries = RetryPolicy(max_retries)
-        self.model = ChatHttpModel(self.spec, endpoint, self.clock, self.counts, retries, pause=self._pause)  # type: ignore[arg-type]
+        self.pauses = JudgePauses(self.clock)
+        self.gate = JudgeGate(self.spec, self.clock, self.counts, self.pauses)  # type: ignore[arg-type]
+        self.model = ChatHttpModel(
+            self.spec,
+            endpoint,
+            self.gate,
+            self.clock,
+            self.counts,  # type: ignore[arg-type]
+            RetryPolicy(max_retries),
+            pause=self._pause,
+        )
 
     @property
     def deadline(self) -> float:

@@ -206,7 +206,7 @@ async def test_retry_after_beyond_the_deadline_fails_at_once_and_says_so(value: 
 
 
 async def test_retries_stop_at_the_deadline() -> None:
-    harness = Harness(in_turn(refusal(500, "later")), max_retries=1_000)
+    harness = Harness(in_turn(refusal(429, "later")), max_retries=1_000)
 
     error = await fail(harness)
 
