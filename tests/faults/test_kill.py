@@ -24,7 +24,7 @@ IN_FLIGHT = 50
 KILL_BOUND_S = 30.0
 ANALYZE = {"when": {"response_format.json_schema.name": "bias_analyze"}}
 # What the judge says too late: that nothing was biased.
-LATE_REPLY = '{"verdicts": {"1": "fair"}}'
+LATE_REPLY = '{"verdicts": [{"n": 1, "reason": "It came too late.", "verdict": "no", "category": "none"}]}'
 
 
 def post_and_hang(callers: Callers) -> list[Posted]:
