@@ -13,8 +13,9 @@ _PAIRS = (
     ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
     ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
 )
-_NUMBER = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)"
-_DURATION = re.compile(rf"(?:{_NUMBER}d)?(?:{_NUMBER}h)?(?:{_NUMBER}m(?!s))?(?:{_NUMBER}s?)?(?:{_NUMBER}ms)?", re.ASCII)
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
+_SECONDS = re.compile(_NUMBER)
+_DURATION = re.compile("".join(f"(?:{_NUMBER}{unit})?" for unit in ("d", "h", "m(?!s)", "s", "ms")))
 _UNITS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
 
 
@@ -35,6 +36,8 @@ def _is_zero(remaining: str | None) -> bool:
 def _reset_s(reset: str, now: datetime) -> float:
     """Return the seconds of `1s`, `6m0s`, `250ms`, `2.5` or until an ISO date, never negative; 0 for anything else."""
     text = reset.strip()
+    if _SECONDS.fullmatch(text):
+        return float(text)
     duration = _DURATION.fullmatch(text)
     if duration is not None:
         return sum(float(number) * unit for number, unit in zip(duration.groups(), _UNITS, strict=True) if number)

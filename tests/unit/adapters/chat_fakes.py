@@ -92,9 +92,9 @@ class LentSlot:
 class Harness:
     """One judge whose provider is `handler`; `bodies` are the requests it got, `waits` the pauses between them."""
 
-    def __init__(self, handler: Handler, *, max_retries: int = 2, **spec: Any) -> None:
+    def __init__(self, handler: Handler, *, max_retries: int = 2, clock: HeldClock | None = None, **spec: Any) -> None:
         self.handler = handler
-        self.clock = HeldClock()
+        self.clock = clock or HeldClock()
         self.counts = Counts()
         self.requests: list[httpx.Request] = []
         self.waits: list[float] = []

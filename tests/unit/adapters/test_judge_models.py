@@ -6,7 +6,9 @@ from pydantic import SecretStr
 
 from app.adapters.chat_dialect import ReplyFormat
 from app.adapters.chat_http import ChatHttpModel
+from app.adapters.judge_chain import JudgeChain
 from app.adapters.judge_models import JudgeModels, load_models
+from app.adapters.judge_spec import Limits
 from app.adapters.providers import PROVIDERS
 from app.settings import Settings, SettingsError
 from tests.unit.adapters.chat_fakes import Counts, HeldClock
@@ -132,6 +134,14 @@ def test_a_providers_key_goes_to_its_own_address_however_spelled(base_url: str) 
         ({"judge_model": "openai/m", "judge_api_key": SecretStr("sk-1 sk-2")}, "ASSAY_JUDGE_API_KEY"),
         ({"judge_model": "openai/m", "judge_api_key": SecretStr("clé-1")}, "ASSAY_JUDGE_API_KEY"),
         ({"models_file": Path("no-such-file.toml")}, "ASSAY_MODELS_FILE"),
+        ({"judge_requests_per_minute": 60}, "ASSAY_JUDGE_MODEL"),
+        ({"judge_tokens_per_minute": 60}, "ASSAY_JUDGE_MODEL"),
+        ({"judge_max_in_flight_total": 60}, "ASSAY_JUDGE_MODEL"),
+        ({"judge_fallbacks": "ollama/m"}, "ASSAY_JUDGE_FALLBACKS"),
+        ({"judge_model": "ollama/m", "judge_fallbacks": "ollama/m"}, "ASSAY_JUDGE_FALLBACKS"),
+        ({"judge_model": "ollama/m", "judge_fallbacks": "ollama/n,ollama/n"}, "ASSAY_JUDGE_FALLBACKS"),
+        ({"judge_model": "ollama/m", "judge_fallbacks": "ollama/n,"}, "ASSAY_JUDGE_FALLBACKS"),
+        ({"judge_model": "ollama/m", "judge_fallbacks": "gpt-5-mini"}, "ASSAY_JUDGE_FALLBACKS"),
     ],
 )
 def test_a_wrong_setting_is_one_line_without_its_value(settings: dict[str, Any], variable: str) -> None:
@@ -214,6 +224,80 @@ def test_the_setting_adds_a_judge_beside_the_files(models_file: Any) -> None:
     assert models.ids == ("ollama/llama3.2", "openai/gpt-5-mini", "vllm/qwen")
 
 
+LIMITS = """
+default = "vllm/a"
+
+[[models]]
+id = "vllm/a"
+base_url = "http://10.0.0.5:8000"
+requests_per_minute = 60
+tokens_per_minute = 100_000
+max_in_flight_total = 8
+fallbacks = ["vllm/b", "ollama/m"]
+
+[[models]]
+id = "vllm/b"
+base_url = "http://10.0.0.6:8000"
+fallbacks = ["vllm/a"]
+
+[[models]]
+id = "ollama/m"
+"""
+
+
+def chained(models: JudgeModels, model_id: str) -> list[str]:
+    chain = models.get(model_id)
+    assert isinstance(chain, JudgeChain)
+    return [model.id for model in (chain._judge, *chain._fallbacks)]
+
+
+def test_limits_and_fallbacks_of_a_file(models_file: Any) -> None:
+    models = load(models_file=models_file(LIMITS))
+
+    chain = models.get("vllm/a")
+    assert isinstance(chain, JudgeChain)
+    assert chain._judge._spec.limits == Limits(60, 100_000, 8)
+    assert chained(models, "vllm/a") == ["vllm/a", "vllm/b", "ollama/m"]
+    assert chained(models, "vllm/b") == ["vllm/b", "vllm/a"]
+    assert not judge(models, "ollama/m")._spec.limits.any
+
+
+def test_limits_of_the_settings_are_those_of_the_judge_they_name(models_file: Any) -> None:
+    models = load(models_file=models_file(FILE), environ=KEYS, judge_model="vllm/qwen", judge_requests_per_minute=5)
+
+    assert judge(models, "vllm/qwen")._spec.limits == Limits(requests_per_minute=5)
+    assert not judge(models, "openai/gpt-5-mini")._spec.limits.any
+
+
+def test_fallbacks_of_the_settings_are_those_of_the_default_judge(models_file: Any) -> None:
+    models = load(models_file=models_file(LIMITS), judge_fallbacks=" ollama/m , ollama/n ")
+
+    assert chained(models, "vllm/a") == ["vllm/a", "ollama/m", "ollama/n"]
+    assert models.ids == ("vllm/a", "vllm/b", "ollama/m", "ollama/n")
+
+
+def test_a_fallback_needs_no_file_where_its_provider_is_known() -> None:
+    models = load({"OPENAI_API_KEY": "sk-o"}, judge_model="ollama/m", judge_fallbacks="openai/gpt-5-mini")
+
+    assert chained(models, "ollama/m") == ["ollama/m", "openai/gpt-5-mini"]
+
+
+def test_a_fallback_without_its_key_is_a_fault() -> None:
+    (line,) = faults(judge_model="ollama/m", judge_fallbacks="openai/gpt-5-mini")
+
+    assert line.startswith("OPENAI_API_KEY: ")
+
+
+def test_one_account_has_one_name_among_processes_whatever_its_key() -> None:
+    names = {
+        judge(load({"OPENAI_API_KEY": key}, judge_model="openai/m"), "openai/m")._spec.shared_name for key in ("a", "b")
+    }
+    other = judge(load({"OPENAI_API_KEY": "a"}, judge_model="openai/n"), "openai/n")._spec.shared_name
+
+    assert len(names) == 1
+    assert other not in names
+
+
 def test_a_single_model_is_the_default(models_file: Any) -> None:
     assert load(models_file=models_file('[[models]]\nid = "ollama/m"\n')).default == "ollama/m"
 
@@ -252,6 +336,12 @@ def test_every_fault_has_its_line(models_file: Any) -> None:
         ("[[models]]\nid = 'a/b'\nparameters = { extra = { messages = [] } }", "messages"),
         ("[[models]]\nid = 'a/b'\n[[models]]\nid = 'a/b'", "id of its own"),
         ("default = 'c/d'\n[[models]]\nid = 'a/b'", "default must be"),
+        ("[[models]]\nid = 'a/b'\nrequests_per_minute = 0", "models.0.requests_per_minute: "),
+        ("[[models]]\nid = 'a/b'\ntokens_per_minute = 0", "models.0.tokens_per_minute: "),
+        ("[[models]]\nid = 'a/b'\nmax_in_flight_total = 0", "models.0.max_in_flight_total: "),
+        ("[[models]]\nid = 'a/b'\nfallbacks = ['a/b']", "fallbacks of a/b"),
+        ("[[models]]\nid = 'a/b'\nfallbacks = ['c/d']", "fallbacks of a/b"),
+        ("[[models]]\nid = 'a/b'\nfallbacks = ['c/d', 'c/d']\n[[models]]\nid = 'c/d'", "fallbacks of a/b"),
     ],
 )
 def test_a_wrong_file_is_told_by_place_and_not_by_value(models_file: Any, text: str, says: str) -> None:
