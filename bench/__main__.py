@@ -1,8 +1,10 @@
 """`python -m bench`: every speed bench, one after the other."""
 
-from bench import inline, worker
+from bench import flood, inline, worker
 
 if __name__ == "__main__":
     inline.main()
     print()
     worker.main()
+    print()
+    flood.main()

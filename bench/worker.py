@@ -1,51 +1,40 @@
-"""Jobs a second and CPU a job of our worker, beside RQ's own SimpleWorker on the same jobs and the same server.
+"""Our worker beside RQ's own Worker (a fork a job) and SimpleWorker: the same job, the same server, one run.
 
-    python -m bench.worker [--jobs 3000]
+    python -m bench.worker [--jobs 6000]
 
-Each row is a worker of its own on an embedded Valkey, in this process: CPU is this process's, the server's is apart.
+Each row puts jobs in line and works them off, once with a job that does nothing and once with one that waits 50 ms, as
+for a judge. CPU is that of this process and its children for an empty job, the server's is apart.
 """
 
 import argparse
 import asyncio
+import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import redis
 import structlog
-from rq import SimpleWorker
+from rq import Queue, SimpleWorker, Worker
+from rq.job import Retry
 from rq.serializers import JSONSerializer
 
 from app.adapters.embedded_valkey import start_valkey
 from app.adapters.redis_client import connect
-from app.adapters.rq_queue import QUEUES, RqRunQueue
+from app.adapters.rq_queue import FAILURE_TTL_S, JOB_FUNCTION, MAX_RETRIES, QUEUES, RqRunQueue, job_id
 from app.domain.request import Priority
 from app.ports import RunKey
 from worker.jobs import AllowedJob, executor
 from worker.worker import AsyncWorker
 
 NAMES = list(QUEUES.values())
+NORMAL = QUEUES[Priority.NORMAL]
 SLOW_S = 0.05
-CONCURRENCIES = (1, 64, 256)
-
-
-class Row(NamedTuple):
-    """One measurement: seconds on the clock, CPU seconds of the worker and of the server, for so many jobs."""
-
-    name: str
-    jobs: int
-    seconds: float
-    cpu_s: float
-    server_s: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name:32} {self.jobs:6} {self.jobs / self.seconds:9.0f} "
-            f"{self.cpu_s / self.jobs * 1000:9.3f} {self.server_s / self.jobs * 1000:9.3f}"
-        )
+LIMIT_S = 60
 
 
 async def noop(_tenant: str, _run_id: str) -> None:
@@ -57,26 +46,101 @@ async def slow(_tenant: str, _run_id: str) -> None:
     await asyncio.sleep(SLOW_S)
 
 
-async def fill(url: str, jobs: int) -> None:
-    """Put that many runs in line."""
-    async with connect(url) as client:
-        queue = RqRunQueue(client, limit=jobs + 1)
-        for number in range(jobs):
-            await queue.enqueue(RunKey("default", f"run-{number:08d}"), Priority.NORMAL, 60)
+def key(number: int) -> RunKey:
+    """Return the key of the n-th run."""
+    return RunKey("default", f"run-{number:08d}")
 
 
-def measure(name: str, client: redis.Redis, url: str, jobs: int, work: Callable[[], object]) -> Row:
-    """Let a worker drain the queue."""
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A kind of worker: how its jobs are put in line, how they are worked off, and how many are worth measuring."""
+
+    name: str
+    fill: Callable[[str, int], None]
+    work: Callable[[str, Callable[..., Any]], object]
+    empty_jobs: int
+    slow_jobs: int
+
+
+class Drained(NamedTuple):
+    """Seconds of putting jobs in line, of working them off, and CPU seconds of the latter here and at the server."""
+
+    jobs: int
+    fill_s: float
+    work_s: float
+    cpu_s: float
+    server_s: float
+
+
+def by_rq(kind: type[Worker]) -> Contender:
+    """One of RQ's own workers, with RQ's own queue: one job after the other."""
+
+    def fill(url: str, jobs: int) -> None:
+        with redis.Redis.from_url(url) as client:
+            queue = Queue(NORMAL, connection=client, serializer=JSONSerializer)
+            for number in range(jobs):
+                queue.enqueue(
+                    JOB_FUNCTION,
+                    args=["default", key(number).run_id],
+                    job_id=job_id(key(number)),
+                    description="run",
+                    job_timeout=LIMIT_S,
+                    result_ttl=0,
+                    failure_ttl=FAILURE_TTL_S,
+                    retry=Retry(max=MAX_RETRIES, enqueue_at_front=True),
+                )
+
+    def work(url: str, execute: Callable[..., Any]) -> None:
+        executor.set(execute)
+        with redis.Redis.from_url(url) as client:
+            worker = kind(NAMES, connection=client, job_class=AllowedJob, serializer=JSONSerializer)
+            worker.work(burst=True, logging_level="WARNING")
+
+    forks = kind is Worker
+    return Contender(f"RQ {kind.__name__}", fill, work, 150 if forks else 500, 40)
+
+
+def by_us(concurrency: int, jobs: int) -> Contender:
+    """Our worker, and as many callers at once as it executes jobs."""
+
+    async def put(url: str, count: int) -> None:
+        numbers = iter(range(count))
+        async with connect(url) as client:
+            queue = RqRunQueue(client, limit=count + 1)
+
+            async def caller(name: str) -> None:
+                for number in numbers:
+                    await queue.enqueue(key(number), Priority.NORMAL, LIMIT_S, caller=name)
+
+            await asyncio.gather(*(caller(f"caller-{number}") for number in range(concurrency)))
+
+    def fill(url: str, count: int) -> None:
+        asyncio.run(put(url, count))
+
+    def work(url: str, execute: Callable[..., Any]) -> None:
+        AsyncWorker(NAMES, url=url, execute=execute, concurrency=concurrency).work(burst=True)
+
+    return Contender(f"ours, {concurrency} at once", fill, work, jobs, 40 if concurrency == 1 else jobs)
+
+
+def drain(contender: Contender, client: redis.Redis, url: str, execute: Callable[..., Any], jobs: int) -> Drained:
+    """Put jobs in line and let the contender work them off."""
     client.flushall()
-    asyncio.run(fill(url, jobs))
-    server = server_cpu_s(client)
-    seconds, cpu = time.perf_counter(), time.process_time()
-    work()
-    cpu, seconds = time.process_time() - cpu, time.perf_counter() - seconds
-    left = client.llen(f"rq:queue:{QUEUES[Priority.NORMAL]}")
+    began = time.perf_counter()
+    contender.fill(url, jobs)
+    filled, cpu, server = time.perf_counter(), cpu_s(), server_cpu_s(client)
+    contender.work(url, execute)
+    ended = time.perf_counter()
+    left = len(list(client.scan_iter("rq:job:*")))
     if left:
-        raise RuntimeError(f"{name} left {left} jobs")
-    return Row(name, jobs, seconds, cpu, server_cpu_s(client) - server)
+        raise RuntimeError(f"{contender.name} left {left} jobs")
+    return Drained(jobs, filled - began, ended - filled, cpu_s() - cpu, server_cpu_s(client) - server)
+
+
+def cpu_s() -> float:
+    """Return what this process and its ended children have used so far."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def server_cpu_s(client: redis.Redis) -> float:
@@ -85,14 +149,8 @@ def server_cpu_s(client: redis.Redis) -> float:
     return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
 
 
-def drain_with_rq(client: redis.Redis) -> None:
-    """Let RQ's own worker execute our jobs."""
-    worker = SimpleWorker(NAMES, connection=client, job_class=AllowedJob, serializer=JSONSerializer)
-    worker.work(burst=True, logging_level="WARNING")
-
-
 @contextmanager
-def server():
+def server() -> Iterator[str]:
     """A Valkey for the time of the block, as `assay up` starts it."""
     with tempfile.TemporaryDirectory() as folder:
         valkey = start_valkey(Path(folder))
@@ -102,23 +160,29 @@ def server():
             valkey.stop()
 
 
+def row(contender: Contender, client: redis.Redis, url: str) -> str:
+    """Measure a contender and return its line of the table."""
+    empty = drain(contender, client, url, noop, contender.empty_jobs)
+    waits = drain(contender, client, url, slow, contender.slow_jobs)
+    return (
+        f"{contender.name:20} {empty.jobs / empty.fill_s:11.0f} {empty.jobs / empty.work_s:11.0f} "
+        f"{waits.jobs / waits.work_s:11.0f} {empty.cpu_s / empty.jobs * 1000:9.3f} "
+        f"{empty.server_s / empty.jobs * 1000:9.3f}"
+    )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=3000, help="jobs of the largest rows")
+    parser.add_argument("--jobs", type=int, default=6000, help="jobs of the largest rows")
     jobs = parser.parse_args().jobs
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("warning"))
-    print(f"{'worker':32} {'jobs':>6} {'jobs/s':>9} {'CPU ms':>9} {'server ms':>9}")
+    print(f"{'':20} {'jobs a second':^35} {'CPU ms a job':^19}")
+    print(f"{'worker':20} {'enqueued':>11} {'empty':>11} {'50 ms':>11} {'worker':>9} {'server':>9}")
+    contenders = [by_rq(Worker), by_rq(SimpleWorker), by_us(1, jobs // 4), by_us(64, jobs), by_us(256, jobs)]
     with server() as url, redis.Redis.from_url(url) as client:
-        for label, execute in (("no-op", noop), ("50 ms", slow)):
-            few = min(jobs, 500 if execute is noop else 40)
-            executor.set(execute)
-            print(measure(f"RQ SimpleWorker, {label}", client, url, few, lambda: drain_with_rq(client)))
-            for concurrency in CONCURRENCIES:
-                worker = AsyncWorker(NAMES, url=url, execute=execute, concurrency=concurrency)
-                count = few if concurrency == 1 else jobs
-                name = f"AsyncWorker, {concurrency} at once, {label}"
-                print(measure(name, client, url, count, lambda worker=worker: worker.work(burst=True)))
+        for contender in contenders:
+            print(row(contender, client, url), flush=True)
 
 
 if __name__ == "__main__":

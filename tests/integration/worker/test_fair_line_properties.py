@@ -55,7 +55,8 @@ class Line(RuleBasedStateMachine):
 
     @initialize()
     def begin_with_a_long_line(self) -> None:
-        self.enqueue("a", WINDOW + 20)
+        for caller, count in zip(CALLERS, (WINDOW + 5, 100, 100), strict=True):
+            self.enqueue(caller, count)
 
     @rule(caller=st.sampled_from(CALLERS), count=st.integers(1, 50))
     def enqueue(self, caller: str, count: int) -> None:
