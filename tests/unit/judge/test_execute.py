@@ -842,3 +842,54 @@ async def test_sixty_runs_at_once_keep_their_texts_apart() -> None:
     for text, run in zip(texts, runs, strict=True):
         assert all(quote in text for quote in spans(run, text))
         assert run.score == round((text.count("drive")) / (text.count("drive") + 1), 4)
+
+
+def answered_by(model: str, name: str = "") -> ScriptedModel:
+    """An obedient judge in whose place another model answers, everything or prompts of this name."""
+    good = Obedient(choose)
+
+    def reply(prompt: Prompt) -> Reply:
+        text = json.dumps(good(prompt))
+        return completion(text, model=model if not name or prompt.name == name else "fake/judge")
+
+    return ScriptedModel(reply)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["", "bias_preprocess", "bias_analyze", "bias_reason"])
+async def test_a_run_says_who_answered_in_its_judges_place(name: str) -> None:
+    run = await Bench(answered_by("spare/judge", name)).score(TEXT)
+
+    (warning,) = run.warnings
+    assert (warning.code, warning.step) == ("fallback_model", None)
+    assert "fake/judge" in warning.detail
+    assert "spare/judge" in warning.detail
+    assert run.model == ("fake/judge" if name in {"bias_preprocess", "bias_analyze"} else "spare/judge")
+
+
+@pytest.mark.anyio
+async def test_a_cached_answer_still_names_the_model_that_gave_it() -> None:
+    bench = Bench(answered_by("spare/judge"))
+    await bench.score(TEXT)
+    asked = len(bench.model.prompts)
+
+    run = await bench.score(TEXT)
+
+    assert len(bench.model.prompts) == asked
+    assert run.model == "spare/judge"
+    assert [warning.code for warning in run.warnings] == ["fallback_model"]
+
+
+@pytest.mark.anyio
+async def test_a_fallback_that_answered_before_the_run_failed_is_named_too() -> None:
+    good = Obedient(choose)
+
+    def reply(prompt: Prompt) -> Reply:
+        if prompt.name == "bias_analyze":
+            return JudgeUnavailable("away")
+        return completion(json.dumps(good(prompt)), model="spare/judge")
+
+    run = await Bench(ScriptedModel(reply)).score(TEXT)
+
+    assert run.status is RunStatus.FAILED
+    assert [warning.code for warning in run.warnings] == ["fallback_model"]
