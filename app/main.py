@@ -74,10 +74,12 @@ async def _running(settings: Settings, registry: CollectorRegistry, stopping: as
     from app.api.state import AppState
     from app.observe.metrics import QueueMetrics
     from app.observe.queue_watch import watch_queue
+    from app.runs.sweep import keep_sweeping
     from app.wiring import build_deps
 
     async with build_deps(settings, registry) as wired:
         watching = asyncio.create_task(watch_queue(wired.deps.queue, QueueMetrics(registry)))
+        sweeping = asyncio.create_task(keep_sweeping(wired.deps))
         try:
             yield AppState(
                 deps=wired.deps, check=wired.check, stopping=stopping, max_body_bytes=settings.max_body_bytes
@@ -85,6 +87,7 @@ async def _running(settings: Settings, registry: CollectorRegistry, stopping: as
         finally:
             stopping.set()
             watching.cancel()
+            sweeping.cancel()
 
 
 def _app(settings: Settings, registry: CollectorRegistry, lifespan: Lifespan) -> FastAPI:

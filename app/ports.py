@@ -189,12 +189,28 @@ class Created(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A right to execute a run until the lease ends; `token` fences out every earlier claim."""
+    """A right to execute a run until the lease ends; `token` fences out every earlier claim.
+
+    `losses` counts the claims of this run whose lease ended, `taken_over` is whether the one before did.
+    """
 
     key: RunKey
     token: int
     run: Run
     request: RunRequest
+    losses: int = 0
+    taken_over: bool = False
+
+
+class RunSuspected(Exception):
+    """The run was lost so often that it is to be claimed alone: it may be what its processes died of."""
+
+
+class Due(NamedTuple):
+    """A run that has not ended, and of which nobody has told anything for a while."""
+
+    key: RunKey
+    deadline_at: datetime | None
 
 
 class StepEnd(NamedTuple):
@@ -243,8 +259,12 @@ class RunStore(Protocol):
         """Return what the run was asked to do, or None when it is not kept."""
         ...
 
-    async def claim(self, key: RunKey, lease_s: float) -> Claim | None:
-        """Take a queued run, or a running one whose lease ended; None when it is not to be had."""
+    async def claim(self, key: RunKey, lease_s: float, *, alone: bool = False, take_over: bool = True) -> Claim | None:
+        """Begin an attempt at a queued run, or with take_over at a running one whose lease ended; None without one.
+
+        Raises RunSuspected for a suspect that is not claimed `alone`. What was lost MAX_LOSSES times is claimed without
+        an attempt, for its end to be written.
+        """
         ...
 
     async def renew(self, claim: Claim, lease_s: float) -> bool:
@@ -276,11 +296,19 @@ class RunStore(Protocol):
         ...
 
     async def requeue(self, key: RunKey, run: Run) -> bool:
-        """Replace an ended run by `run` (queued, a new attempt); False when it is not ended or not there."""
+        """Replace an ended run by `run` (queued, no losses); False when it is not ended or not there."""
         ...
 
     async def delete(self, key: RunKey) -> list[str] | None:
         """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
+        ...
+
+    async def due(self, limit: int, pause_s: float) -> list[Due]:
+        """Return runs that have not ended and that nobody has shown to be in hand, and put them off for pause_s."""
+        ...
+
+    async def may_sweep(self, every_s: float) -> bool:
+        """Return True to one process of all, once in every_s seconds."""
         ...
 
     async def list_page(self, query: ListQuery) -> Page:
@@ -398,8 +426,10 @@ class Telemetry(Protocol):
 
     def run_started(self, scorer: str, mode: str) -> None: ...
 
-    def run_finished(self, scorer: str, mode: str, status: str, seconds: float, score: float | None) -> None:
-        """Count a run's end; `score` is that of a scale of 1."""
+    def run_finished(
+        self, scorer: str, mode: str, status: str, seconds: float, score: float | None, *, attempts: int
+    ) -> None:
+        """Count a run's end; `score` is that of a scale of 1, `attempts` how often the run was begun."""
         ...
 
     def run_left(self, scorer: str, mode: str) -> None:

@@ -21,6 +21,7 @@ from app.domain.readiness import ReadinessCheck
 from app.observe.exposition import make_registry
 from app.observe.metrics import PrometheusTelemetry
 from app.runs.deps import Deps, RunPolicy
+from app.runs.steadiness import Steadiness
 from app.scorers import load_scorers
 from app.settings import Settings
 
@@ -109,6 +110,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
                 inline_wait_s=settings.inline_wait_s,
                 lease_s=settings.run_lease_s,
             ),
+            steadiness=Steadiness(settings.run_lease_s, max_gap_s=2 * settings.run_lease_s / 3),
         )
         yield Wired(deps=deps, registry=registry, redis_url=url)
 

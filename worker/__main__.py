@@ -16,8 +16,11 @@ from app.observe.log import configure_logging
 from app.observe.metrics import WorkerMetrics
 from app.ports import RunKey
 from app.runs.execute import execute_queued_run
+from app.runs.recovery import Reason
+from app.runs.sweep import keep_sweeping
 from app.settings import Settings, SettingsError, load_settings
 from app.wiring import Wired, build_deps
+from worker.jobs import slot
 from worker.metrics import serve_metrics
 from worker.worker import AsyncWorker
 
@@ -31,12 +34,20 @@ async def work(settings: Settings) -> None:
             log.info("metrics_served", port=port)
             worker = await asyncio.to_thread(_make_worker, settings, wired)
             gc.freeze()
-            await worker.run()
+            sweeping = asyncio.create_task(keep_sweeping(wired.deps))
+            try:
+                await worker.run()
+            finally:
+                sweeping.cancel()
 
 
 def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
     async def execute(tenant: str, run_id: str) -> None:
-        await execute_queued_run(wired.deps, RunKey(tenant, run_id))
+        await execute_queued_run(wired.deps, RunKey(tenant, run_id), slot.get())
+
+    def count_recovered(jobs: int) -> None:
+        for _ in range(jobs):
+            wired.deps.telemetry.run_recovered(Reason.JOB_REQUEUED)
 
     return AsyncWorker(
         list(QUEUES.values()),
@@ -45,6 +56,7 @@ def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
         concurrency=settings.worker_concurrency,
         grace=settings.worker_grace_s,
         on_beat=WorkerMetrics(wired.registry).beaten,
+        on_recovered=count_recovered,
     )
 
 

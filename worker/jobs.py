@@ -13,6 +13,7 @@ from rq.exceptions import NoSuchJobError
 from rq.job import Job
 
 from app.adapters.rq_queue import FAILURE_TTL_S, JOB_FUNCTION, MAX_RETRIES
+from app.ports import Slot
 
 Execute = Callable[[str, str], Awaitable[None]]
 
@@ -21,6 +22,8 @@ MAX_DATA_BYTES = 2_048
 MAX_ID_CHARACTERS = 200
 
 executor: ContextVar[Execute] = ContextVar("executor")
+slot: ContextVar[Slot | None] = ContextVar("slot", default=None)
+"""The place of the job that is executed in this context."""
 
 
 async def execute(tenant: str, run_id: str) -> None:

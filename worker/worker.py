@@ -29,6 +29,8 @@ from worker.recorder import Recorder
 log = structlog.get_logger()
 
 SUSPENDED_S = 1.0
+# While a judge is away, so many jobs wait here for each that could be executed.
+IN_HAND_PER_PLACE = 16
 # RQ's rule: a signal that comes twice within a second (from the terminal and from a parent) is meant once.
 SAME_SIGNAL_S = 1.0
 # For what is cancelled: to let go of its run, and for us to record that.
@@ -38,6 +40,8 @@ GIVE_BACK_TRIES = 5
 
 class AsyncWorker(SimpleWorker):
     """Takes jobs from queues, highest first, and awaits `execute(tenant, run_id)` for up to `concurrency` at once.
+
+    A job that lends its slot (`worker.jobs.slot`) does not count meanwhile.
 
     Stop it with SIGTERM, SIGINT or RQ's shutdown command: it takes no more jobs, gives those that run `grace` seconds
     to end, cancels the rest and puts them back in front of their queue. A second signal, after a second, ends the
@@ -56,6 +60,7 @@ class AsyncWorker(SimpleWorker):
         grace: float = 30.0,
         name: str | None = None,
         on_beat: Callable[[], None] = lambda: None,
+        on_recovered: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._url = url.get_secret_value() if isinstance(url, SecretStr) else url
         super().__init__(
@@ -72,6 +77,7 @@ class AsyncWorker(SimpleWorker):
         self.grace = grace
         self._execute = execute
         self._on_beat = on_beat
+        self._on_recovered = on_recovered
         self._stopping = asyncio.Event()
         self._stopped_at = 0.0
         self._patience: asyncio.Timeout | None = None
@@ -109,7 +115,9 @@ class AsyncWorker(SimpleWorker):
             recorder = Recorder(bookkeeping)
             executions = Executions(self.connection, put=recorder.put, on_free=self._changed.set)
             doorbell = Doorbell(blocking, self.queue_keys(), self._changed.set)
-            heartbeat = Heartbeat(bookkeeping, self._identity, lambda: executions.taken, self._on_beat)
+            heartbeat = Heartbeat(
+                bookkeeping, self._identity, lambda: executions.taken, self._on_beat, self._on_recovered
+            )
             commands = Commands(client, self.pubsub_channel_name, lambda message: self._obey(message, executions))
             async with asyncio.TaskGroup() as group:
                 services = [
@@ -144,7 +152,7 @@ class AsyncWorker(SimpleWorker):
         begun = 0
         while not self._stopping.is_set():
             self._changed.clear()
-            free = self.concurrency - len(executions)
+            free = self._free(executions)
             if free == 0:
                 await self._changed.wait()
                 continue
@@ -161,6 +169,12 @@ class AsyncWorker(SimpleWorker):
             doorbell.arm()
             await self._changed.wait()
         return begun
+
+    def _free(self, executions: Executions) -> int:
+        """How many more jobs may be begun: those that wait for their judge have lent their places to others."""
+        in_hand = len(executions)
+        free = self.concurrency - (in_hand - executions.lent)
+        return max(min(free, IN_HAND_PER_PLACE * self.concurrency - in_hand), 0)
 
     async def _take(self, bookkeeping: Bookkeeping, wanted: int, backoff: Backoff) -> list[Taken]:
         """Take what waits; when Redis is away or RQ's workers are suspended, try again until stopped."""
@@ -183,7 +197,8 @@ class AsyncWorker(SimpleWorker):
                 await self._stopping.wait()
 
     async def _drain(self, executions: Executions) -> None:
-        """Let what runs end within the grace, then give the rest back."""
+        """Let what runs end within the grace, then give the rest back; what only waits for its judge, at once."""
+        executions.drain()
         try:
             async with asyncio.timeout(self.grace) as self._patience:
                 await executions.wait_until_idle()

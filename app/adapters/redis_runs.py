@@ -14,15 +14,18 @@ HOME runs:status:STATUS               zset    runs in that status               
 HOME runs:metadata:DIGEST             zset    runs with that name and value                      run_ttl, refreshed
 HOME idempotency:DIGEST               string  JSON: fingerprint, run ids                         idempotency_ttl
 assay:fence-key                       string  32 random bytes                                    for good
+assay:due                             zset    runs that have not ended, by when to look at them  for good
+assay:sweeping                        string  that somebody does so now                          seconds
 ====================================  ======  =================================================  ===================
 
 Fields of a run: `body` (JSON of the Run), `status`, `fingerprint`,
-`token` (counts claims: the highest is the valid one), `lease_us` (end of its lease on the server's clock), `operation`
-(the last change's own id, so that a repeated command is known), and for DELETE: `member`, `indexes`, `idempotency`,
-`cache_keys`.
+`token` (counts claims: the highest is the valid one), `lease_us` (end of its lease on the server's clock), `losses`
+(claims whose lease ended, since it was last asked for), `deadline_ms`, `operation` (the last change's own id, so that a
+repeated command is known), and for DELETE: `member`, `indexes`, `idempotency`, `cache_keys`.
 
-Every change is one script, which checks the arrow, writes, moves the run between the indexes by status, adds the event
-and publishes on `assay:changed`. A run that is tried again after most of its life drops out of lists, not out of reach.
+Every change is one script, which checks the arrow, writes, moves the run between the indexes by status and in the due
+index, adds the event and publishes on `assay:changed`. A run that is tried again after most of its life drops out of
+lists, not out of reach.
 """
 
 import json
@@ -36,12 +39,26 @@ from pydantic_core import to_jsonable_python
 from redis.asyncio import Redis
 
 from app.adapters import run_keys
+from app.adapters.clock import SystemClock
 from app.adapters.redis_client import store_answers
 from app.adapters.redis_scripts import script
 from app.domain.errors import StoreUnavailable
 from app.domain.request import RunRequest
-from app.domain.run import Run, RunEvent, RunStatus
-from app.ports import Claim, Created, ListQuery, NewRun, Page, Remembered, RunKey, StepEnd, StoredRun
+from app.domain.run import MAX_HISTORY, MAX_LOSSES, SUSPECT_LOSSES, Run, RunEvent, RunStatus
+from app.ports import (
+    Claim,
+    Clock,
+    Created,
+    Due,
+    ListQuery,
+    NewRun,
+    Page,
+    Remembered,
+    RunKey,
+    RunSuspected,
+    StepEnd,
+    StoredRun,
+)
 
 PING_S = 1.0
 # Members looked at for one page of a filtered list, however few of them match.
@@ -54,12 +71,14 @@ EVENT_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 class RedisRunStore:
     """RunStore over one Redis; every failure of it, silence included, is StoreUnavailable within seconds."""
 
-    def __init__(self, client: Redis, *, run_ttl_s: int, idempotency_ttl_s: int) -> None:
+    def __init__(self, client: Redis, *, run_ttl_s: int, idempotency_ttl_s: int, clock: Clock | None = None) -> None:
         self._client = client
+        self._clock = clock or SystemClock()
         self._run_ttl_ms = run_ttl_s * 1000
         self._idempotency_ttl_s = idempotency_ttl_s
         self._scripts = {name: script(client, "run", name) for name in RUN_SCRIPTS}
         self._list = script(client, "list")
+        self._due = script(client, "due")
         self._fence_key: bytes | None = None
 
     async def create(self, new: NewRun, *, claim_lease_s: float | None = None) -> tuple[Created, Claim | None]:
@@ -76,6 +95,7 @@ class RedisRunStore:
             run_keys.member(run),
             record,
             _milliseconds(claim_lease_s or 0),
+            run_keys.deadline_ms(run),
             *run_keys.indexes_of(new.key.tenant, run),
         )
         claimed = is_new and claim_lease_s is not None
@@ -94,13 +114,29 @@ class RedisRunStore:
             body = await self._client.get(run_keys.run_keys(key)[1])
         return None if body is None else RunRequest.model_validate_json(body)
 
-    async def claim(self, key: RunKey, lease_s: float) -> Claim | None:
-        """Take a queued run, or a running one whose lease ended; None when it is not to be had."""
-        taken = await self._change("claim", key, _milliseconds(lease_s))
+    async def claim(self, key: RunKey, lease_s: float, *, alone: bool = False, take_over: bool = True) -> Claim | None:
+        """Begin an attempt at a queued run, or with take_over at a running one whose lease ended; None without one.
+
+        Raises RunSuspected for a suspect that is not claimed `alone`. What was lost MAX_LOSSES times is claimed without
+        an attempt, for its end to be written.
+        """
+        limits = (SUSPECT_LOSSES, MAX_LOSSES, MAX_HISTORY)
+        taken = await self._change(
+            "claim", key, _milliseconds(lease_s), int(alone), int(take_over), self._now(), *limits
+        )
         if taken is None:
             return None
-        token, run, request = taken
-        return Claim(key, token, Run.model_validate_json(run), RunRequest.model_validate_json(request))
+        if taken == b"suspect":
+            raise RunSuspected
+        token, losses, is_lost, run, request = taken
+        return Claim(
+            key,
+            token,
+            Run.model_validate_json(run),
+            RunRequest.model_validate_json(request),
+            losses=losses,
+            taken_over=bool(is_lost),
+        )
 
     async def renew(self, claim: Claim, lease_s: float) -> bool:
         """Extend the lease; False when the claim is no longer valid (cancelled, taken over, deleted)."""
@@ -138,25 +174,41 @@ class RedisRunStore:
 
     async def release(self, claim: Claim, cache_keys: Sequence[str] = ()) -> bool:
         """Give a running run back as queued, its partial results kept."""
-        return bool(await self._change("release", claim.key, claim.token, _lines(cache_keys)))
+        return bool(await self._change("release", claim.key, claim.token, _lines(cache_keys), self._now()))
 
     async def cancel(self, key: RunKey, now: datetime) -> StoredRun | None:
         """End a queued or running run as cancelled; returns the run as it stands then, None when unknown."""
-        stored = await self._change("cancel", key, json.dumps(to_jsonable_python(now)))
+        stored = await self._change("cancel", key, _json_of(now))
         return None if stored is None else _stored(stored)
 
     async def requeue(self, key: RunKey, run: Run) -> bool:
-        """Replace an ended run by `run` (queued, a new attempt); False when it is not ended or not there.
+        """Replace an ended run by `run` (queued, no losses); False when it is not ended or not there.
 
         A completed or not scorable run is not tried again: False too.
         """
         body = _in_status(run, RunStatus.QUEUED).model_dump_json(by_alias=True)
-        return bool(await self._change("requeue", key, body))
+        return bool(await self._change("requeue", key, body, run_keys.deadline_ms(run)))
 
     async def delete(self, key: RunKey) -> list[str] | None:
         """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
         cache_keys: bytes | None = await self._change("delete", key)
         return None if cache_keys is None else list(dict.fromkeys(cache_keys.decode().split()))
+
+    async def due(self, limit: int, pause_s: float) -> list[Due]:
+        """Return runs that have not ended and that nobody has shown to be in hand, and put them off for pause_s."""
+        async with store_answers():
+            found = await self._due(keys=[run_keys.DUE], args=[limit, _milliseconds(pause_s)])
+        return [
+            Due(key, run_keys.moment(deadline_ms))
+            for run, deadline_ms in zip(found[::2], found[1::2], strict=True)
+            if (key := run_keys.key_of(run.decode())) is not None
+        ]
+
+    async def may_sweep(self, every_s: float) -> bool:
+        """Return True to one process of all, once in every_s seconds."""
+        async with store_answers():
+            taken = await self._client.set(run_keys.SWEEPING, 1, nx=True, px=_milliseconds(every_s))
+        return taken is not None
 
     async def list_page(self, query: ListQuery) -> Page:
         """Return a page of runs; raises InvalidRequest for a cursor that is not ours.
@@ -217,11 +269,14 @@ class RedisRunStore:
         async with store_answers(PING_S):
             await self._client.ping()
 
+    def _now(self) -> str:
+        return _json_of(self._clock.now())
+
     async def _change(self, name: str, key: RunKey, *arguments: str | int) -> Any:
         operation = secrets.token_hex(8)
         common = (run_keys.home(key.tenant), key.run_id, operation, self._run_ttl_ms)
         async with store_answers():
-            return await self._scripts[name](keys=run_keys.run_keys(key), args=(*common, *arguments))
+            return await self._scripts[name](keys=[*run_keys.run_keys(key), run_keys.DUE], args=(*common, *arguments))
 
 
 def _in_status(run: Run, status: RunStatus) -> Run:
@@ -239,6 +294,10 @@ def _lines(keys: Sequence[str]) -> str:
 
 def _step_event(step: str, body: str) -> str:
     return f'{{"step":{json.dumps(step)},"run":{body}}}'
+
+
+def _json_of(moment: datetime) -> str:
+    return json.dumps(to_jsonable_python(moment))
 
 
 def _milliseconds(seconds: float) -> int:

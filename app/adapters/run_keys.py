@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from app.domain.errors import Fault, InvalidRequest
 from app.domain.request import MetadataValue
@@ -17,10 +17,13 @@ from app.ports import ListQuery, RunKey
 CHANNEL = "assay:changed"
 STEP = b" step"
 FENCE_KEY = "assay:fence-key"
+DUE = "assay:due"
+SWEEPING = "assay:sweeping"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_US = 10**16 - 1
 _MEMBER = re.compile(r"[0-9]{16}:[A-Za-z0-9_-]{1,64}")
+_RUN = re.compile(r"assay:\{([^{}]*)\}:run:([A-Za-z0-9_-]{1,64})")
 _CHECK_BYTES = 6
 
 
@@ -33,6 +36,12 @@ def run_keys(key: RunKey) -> list[str]:
     """Return the keys of the run, of its request and of its events."""
     base = home(key.tenant)
     return [f"{base}{kind}:{key.run_id}" for kind in ("run", "request", "events")]
+
+
+def key_of(run: str) -> RunKey | None:
+    """Return whose key this is, of those that run_keys names first; None when it is no run's."""
+    found = _RUN.fullmatch(run)
+    return None if found is None else RunKey(unquote(found[1]), found[2])
 
 
 def changed_message(key: RunKey) -> bytes:
@@ -96,6 +105,16 @@ def bounds(query: ListQuery) -> tuple[str, str]:
     # A semicolon comes right after the colon: behind all members of that microsecond.
     lower = "-" if query.created_after is None else f"[{_microseconds(query.created_after):016d};"
     return min(uppers, default="+"), lower
+
+
+def deadline_ms(run: Run) -> str:
+    """Return the run's deadline as Unix time in milliseconds, "" when it has none."""
+    return "" if run.deadline_at is None else str((run.deadline_at - _EPOCH) // timedelta(milliseconds=1))
+
+
+def moment(milliseconds: bytes) -> datetime | None:
+    """Return what deadline_ms was made of."""
+    return _EPOCH + timedelta(milliseconds=int(milliseconds)) if milliseconds else None
 
 
 def _microseconds(moment: datetime) -> int:

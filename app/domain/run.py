@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -12,6 +12,13 @@ from app.domain.request import MetadataValue
 
 VERBATIM_FIELDS = frozenset({"opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage"})
 """Names under which step results quote submitted texts; `store: result` blanks them."""
+
+MAX_HISTORY = 20
+"""Attempts that a run remembers, the latest ones."""
+SUSPECT_LOSSES = 2
+"""A run that was lost so often may be what its processes died of, and is executed apart from other suspects."""
+MAX_LOSSES = 3
+"""A run that was lost so often is not executed again, unless somebody asks for it."""
 
 
 class RunStatus(StrEnum):
@@ -88,6 +95,27 @@ class RunWarning(Model):
     step: Step | None = None
 
 
+class AttemptOutcome(StrEnum):
+    """How an attempt ended: as the run did, or without the run's end."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    NOT_SCORABLE = "not_scorable"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    LOST = "lost"
+    GIVEN_BACK = "given_back"
+
+
+class Attempt(Model):
+    """One execution of a run; `ended_at` and `outcome` are null while it lasts."""
+
+    number: int
+    started_at: datetime
+    ended_at: datetime | None = None
+    outcome: AttemptOutcome | None = None
+
+
 class Run(Model):
     """One text judged by one scorer."""
 
@@ -116,12 +144,23 @@ class Run(Model):
     metadata: dict[str, MetadataValue] = Field(default_factory=dict)
     warnings: list[RunWarning] = Field(default_factory=list)
     error: RunError | None = None
+    # The store changes attempts and what follows within the stored JSON: no field from here on may hold anything that a
+    # caller or a judge wrote, and the order stays.
     attempts: int = 0
+    history: list[Attempt] = Field(default_factory=list)
     created_at: datetime
     started_at: datetime | None = None
     completed_at: datetime | None = None
     deadline_at: datetime | None = None
     expires_at: datetime
+
+    def with_attempt_ended(self, at: datetime) -> Self:
+        """Return the run with its open attempt, if there is one, ended as the run itself has."""
+        if not self.history or self.history[-1].outcome is not None:
+            return self
+        outcome = AttemptOutcome(self.status.value)
+        last = self.history[-1].model_copy(update={"ended_at": at, "outcome": outcome})
+        return self.model_copy(update={"history": [*self.history[:-1], last]})
 
 
 class RunEvent(Model):

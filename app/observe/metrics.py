@@ -11,6 +11,7 @@ from app import __version__
 from app.ports import QueueDepth
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+ATTEMPTS = (1, 2, 3, 4, 5, 10, 20)
 SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
@@ -138,6 +139,9 @@ class PrometheusTelemetry:
             Histogram("assay_score", "Scores before scaling, 0 to 1", ("scorer",), buckets=SCORES, registry=registry)
         )
 
+        self._attempts = Histogram(
+            "assay_run_attempts", "How often a run was begun until it ended", buckets=ATTEMPTS, registry=registry
+        )
         self._recoveries = _Bound(
             Counter("assay_recoveries_total", "Runs saved from being lost", ("reason",), registry=registry)
         )
@@ -193,12 +197,15 @@ class PrometheusTelemetry:
         """Note that a run is being executed."""
         self._in_flight.of(self._known(scorer), mode).inc()
 
-    def run_finished(self, scorer: str, mode: str, status: str, seconds: float, score: float | None) -> None:
+    def run_finished(
+        self, scorer: str, mode: str, status: str, seconds: float, score: float | None, *, attempts: int
+    ) -> None:
         """Note the end of an execution; `score` is the value before scaling, None when there is none."""
         scorer = self._known(scorer)
         self._in_flight.of(scorer, mode).dec()
         self._runs.of(scorer, mode, status).inc()
         self._run_duration.of(scorer, mode).observe(seconds)
+        self._attempts.observe(attempts)
         if score is not None:
             self._scores.of(scorer).observe(score)
 

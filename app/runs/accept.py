@@ -20,7 +20,7 @@ from app.domain.request import (
     ScorerSelection,
     StorePolicy,
 )
-from app.domain.run import Run, RunStatus
+from app.domain.run import Attempt, Run, RunStatus
 from app.judge.scorer import Scorer
 from app.ports import NewRun, RunKey
 from app.runs.deps import Deps
@@ -189,6 +189,7 @@ def new_run(
         model=request.model,
         metadata=body.metadata,
         attempts=1 if status is RunStatus.RUNNING else 0,
+        history=[Attempt(number=1, started_at=now)] if status is RunStatus.RUNNING else [],
         created_at=now,
         started_at=now if status is RunStatus.RUNNING else None,
         deadline_at=now + timedelta(milliseconds=request.timeout_ms),

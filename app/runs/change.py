@@ -67,6 +67,7 @@ def _queued_again(deps: Deps, run: Run, timeout_ms: int) -> Run:
         timings=Timings(),
         metadata=run.metadata,
         attempts=run.attempts,
+        history=run.history,
         created_at=run.created_at,
         deadline_at=now + timedelta(milliseconds=timeout_ms),
         expires_at=now + timedelta(seconds=deps.policy.run_ttl_s),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from app.judge.scorer import Scorer
 from app.ports import AnswerCache, ChatModels, Clock, Notifier, RunQueue, RunStore, Telemetry
+from app.runs.steadiness import Steadiness
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +33,9 @@ class Deps:
     clock: Clock
     telemetry: Telemetry
     policy: RunPolicy
+    steadiness: Steadiness
+    """Of this process; `keep_sweeping` tells it of the store."""
+    suspects: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held for the one suspect that this process executes."""
     finishing: set[asyncio.Task[None]] = field(default_factory=set)
     """Runs that were judged while the store was away, still to be written."""

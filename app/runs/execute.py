@@ -3,19 +3,21 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
 
 import structlog
 
-from app.domain.errors import StoreUnavailable
+from app.domain.errors import Internal, StoreUnavailable
 from app.domain.request import Mode, RunRequest, StorePolicy
 from app.domain.run import Run, RunStatus, Step
 from app.judge.answers import PRIVATE_PREFIX
 from app.ports import Claim, RunKey, Slot, StepEnd
+from app.runs.claiming import accepted_at, claimed_when_free, is_spent, milliseconds_since
 from app.runs.deps import Deps
-from app.runs.judging import ClaimLost, judge_until_deadline
+from app.runs.judging import judge_until_deadline
 from app.runs.kept import kept
+from app.runs.lease import ClaimLost, Lease
+from app.runs.recovery import Reason, tell_recovery
 
 log = structlog.get_logger()
 
@@ -52,48 +54,11 @@ async def execute_queued_run(deps: Deps, key: RunKey, slot: Slot | None = None) 
 
     Keeps trying to write the end state while the store is away, since the answers are paid for.
     """
-    claim = await _claim_when_free(deps, key)
-    if claim is None:
-        return
-    with contextlib.suppress(ClaimLost):
-        await execute_run(deps, claim, Mode.QUEUED, patience_s=deps.policy.finish_patience_s, slot=slot)
-
-
-async def _claim_when_free(deps: Deps, key: RunKey) -> Claim | None:
-    """Claim the run, after its present holder if need be: a holder that was killed keeps its lease for a while.
-
-    The job of a run that nobody else carries on must not end before the run does.
-    """
-    async with deps.notifier.watch(key) as watch:
-        while True:
-            claim = await claim_run(deps, key)
-            if claim is not None:
-                return claim
-            stored = await deps.store.get(key)
-            if stored is None or stored.status.ended:
-                return None
-            await watch.changed(deps.policy.lease_s / 3)
-
-
-async def claim_run(deps: Deps, key: RunKey) -> Claim | None:
-    """Take a run that waits, or whose holder's lease ended, and mark it as running; None when it is not to be had."""
-    claim = await deps.store.claim(key, deps.policy.lease_s)
-    if claim is None:
-        return None
-    run = claim.run.model_copy(update={"status": RunStatus.RUNNING, "attempts": claim.run.attempts + 1})
-    if run.started_at is None:
-        run = _started(deps, run, claim.request)
-    with contextlib.suppress(StoreUnavailable):
-        await deps.store.checkpoint(claim, run, None)
-    return replace(claim, run=run)
-
-
-def _started(deps: Deps, run: Run, request: RunRequest) -> Run:
-    now = deps.clock.now()
-    queued_ms = _milliseconds_since(_accepted_at(run, request), now)
-    deps.telemetry.queue_waited(request.priority.value, queued_ms / 1000)
-    timings = run.timings.model_copy(update={"queued_ms": queued_ms})
-    return run.model_copy(update={"started_at": now, "timings": timings})
+    async with claimed_when_free(deps, key, slot) as claim:
+        if claim is None:
+            return
+        with contextlib.suppress(ClaimLost):
+            await execute_run(deps, claim, Mode.QUEUED, patience_s=deps.policy.finish_patience_s, slot=slot)
 
 
 async def execute_run(
@@ -101,9 +66,9 @@ async def execute_run(
 ) -> Run:
     """Judge the claimed run and write its end state, once; returns the run as it ended.
 
-    Raises ClaimLost when somebody else decides over the run now, StoreUnavailable when the end state could not be
-    written within patience_s; it is then tried on in the background. When cancelled, gives the run back as queued with
-    the steps it has.
+    A run that was lost too often ends as failed, unjudged. Raises ClaimLost when somebody else decides over the run
+    now, StoreUnavailable when the end state could not be written within patience_s; it is then tried on in the
+    background. When cancelled, gives the run back as queued with the steps it has.
     """
     with _telemetry(deps, claim.run, mode) as outcome:
         judged = _Judged(claim.run)
@@ -130,7 +95,7 @@ async def execute_unstored(deps: Deps, claim: Claim) -> Run:
         """Nothing is kept."""
 
     with _telemetry(deps, claim.run, Mode.INLINE) as outcome:
-        run = _ended(deps, await judge_until_deadline(deps, claim, on_step, [], keeper=None), claim.request)
+        run = _ended(deps, await judge_until_deadline(deps, claim, on_step, [], lease=None), claim.request)
         outcome.append(run)
     return run
 
@@ -152,7 +117,7 @@ def _telemetry(deps: Deps, run: Run, mode: Mode) -> Iterator[list[Run]]:
 
 def _tell_end(deps: Deps, run: Run, mode: Mode, seconds: float) -> None:
     unscaled = None if run.score is None else run.score / run.scale
-    deps.telemetry.run_finished(run.scorer_id, mode, run.status, seconds, unscaled)
+    deps.telemetry.run_finished(run.scorer_id, mode, run.status, seconds, unscaled, attempts=run.attempts)
     error = None if run.error is None else run.error.code
     log.info("run_finished", run_id=run.run_id, scorer=run.scorer_id, mode=mode, status=run.status, error=error)
 
@@ -171,43 +136,29 @@ async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged, slot: Slo
                 raise ClaimLost
             judged.keys_written = len(judged.cache_keys)
 
-    keeper = asyncio.create_task(_keep_lease(deps, claim))
-    try:
-        run = await judge_until_deadline(deps, claim, on_step, judged.cache_keys, keeper, slot)
-    finally:
-        keeper.cancel()
+    if is_spent(claim):
+        run = _lost_too_often(claim)
+    else:
+        run = await judge_until_deadline(deps, claim, on_step, judged.cache_keys, Lease(deps, claim), slot)
     judged.run = _ended(deps, run, claim.request)
-
-
-async def _keep_lease(deps: Deps, claim: Claim) -> None:
-    """Renew the lease until the claim is lost, which a change of the run (cancel, delete) tells at once."""
-    async with deps.notifier.watch(claim.key) as watch:
-        while True:
-            await watch.changed(deps.policy.lease_s / 3)
-            with contextlib.suppress(StoreUnavailable):
-                if not await deps.store.renew(claim, deps.policy.lease_s):
-                    return
-
-
-def _accepted_at(run: Run, request: RunRequest) -> datetime:
-    """When the run was accepted, or accepted again by a retry, which gives it a new deadline."""
-    if run.deadline_at is None:
-        return run.created_at
-    return run.deadline_at - timedelta(milliseconds=request.timeout_ms)
-
-
-def _milliseconds_since(start: datetime, now: datetime) -> float:
-    return round(max((now - start).total_seconds(), 0.0) * 1000, 3)
 
 
 def _ended(deps: Deps, run: Run, request: RunRequest) -> Run:
     now = deps.clock.now()
-    total_ms = _milliseconds_since(_accepted_at(run, request), now)
+    total_ms = milliseconds_since(accepted_at(run, request), now)
     timings = run.timings.model_copy(update={"total_ms": total_ms})
-    return run.model_copy(update={"completed_at": now, "timings": timings})
+    return run.model_copy(update={"completed_at": now, "timings": timings}).with_attempt_ended(now)
 
 
-async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) -> None:
+def _lost_too_often(claim: Claim) -> Run:
+    again = (
+        "POST .../retry runs it again" if claim.request.store is StorePolicy.FULL else "submit it anew to run it again"
+    )
+    error = Internal(f"The run's process died {claim.losses} times while it ran; {again}")
+    return claim.run.model_copy(update={"status": RunStatus.FAILED, "score": None, "error": error.as_run_error()})
+
+
+async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float, *, was_away: bool = False) -> None:
     give_up = deps.clock.monotonic() + patience_s
     while True:
         try:
@@ -222,9 +173,14 @@ async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float) 
         except StoreUnavailable as error:
             if deps.clock.monotonic() >= give_up:
                 raise _NotWritten from error
+            was_away = True
             await asyncio.sleep(FINISH_PAUSE_S)
     if not written:
         raise ClaimLost
+    if was_away:
+        tell_recovery(deps, Reason.FINISHED_LATE, claim.key.run_id)
+    if is_spent(claim):
+        tell_recovery(deps, Reason.ATTEMPTS_SPENT, claim.key.run_id)
     await _forget(deps, judged.keys_to_forget(claim.request.store))
 
 
@@ -233,8 +189,7 @@ def _finish_later(deps: Deps, claim: Claim, judged: _Judged) -> None:
 
     async def finish() -> None:
         with contextlib.suppress(ClaimLost, StoreUnavailable):
-            await _finish(deps, claim, judged, deps.policy.finish_patience_s)
-            log.info("run_finished_late", run_id=claim.run.run_id, status=judged.run.status)
+            await _finish(deps, claim, judged, deps.policy.finish_patience_s, was_away=True)
 
     task = asyncio.create_task(finish())
     deps.finishing.add(task)
@@ -244,7 +199,8 @@ def _finish_later(deps: Deps, claim: Claim, judged: _Judged) -> None:
 async def _give_back(deps: Deps, claim: Claim, judged: _Judged) -> None:
     # The lease would end by itself; giving back at once only saves the next worker the wait.
     with contextlib.suppress(StoreUnavailable):
-        await asyncio.shield(deps.store.release(claim, judged.unwritten_keys))
+        if await asyncio.shield(deps.store.release(claim, judged.unwritten_keys)):
+            tell_recovery(deps, Reason.GIVEN_BACK, claim.key.run_id)
 
 
 async def _forget_answers_of_the_ended(deps: Deps, claim: Claim, judged: _Judged) -> None:

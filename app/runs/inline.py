@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from app.domain.request import Mode
 from app.domain.run import Run, RunStatus
-from app.ports import Claim, NewRun, StoredRun
+from app.ports import Claim, NewRun, RunKey, RunSuspected, StoredRun
+from app.runs.claiming import claim_run
 from app.runs.deps import Deps
-from app.runs.execute import claim_run, execute_run
+from app.runs.execute import execute_run
 from app.runs.follow import get_run, wait_for_run
-from app.runs.judging import ClaimLost
+from app.runs.lease import ClaimLost
 from app.runs.queueing import enqueue
 
 
@@ -65,10 +66,18 @@ async def join_run(deps: Deps, new: NewRun, wait_s: float, *, take_over: bool, r
     """Wait for a run that somebody else executes; with take_over, execute it here when their lease has ended."""
     until = deps.clock.monotonic() + wait_s
     while True:
-        claim = await claim_run(deps, new.key) if take_over else None
+        claim = await _taken_over(deps, new.key) if take_over else None
         left = max(until - deps.clock.monotonic(), 0.0)
         if claim is not None:
             return await execute_inline(deps, claim, left, replayed=replayed)
         stored = await wait_for_run(deps, new.key, min(left, deps.policy.lease_s) if take_over else left)
         if stored.status.ended or deps.clock.monotonic() >= until:
             return submitted(new.key.run_id, stored, replayed=replayed)
+
+
+async def _taken_over(deps: Deps, key: RunKey) -> Claim | None:
+    try:
+        return await claim_run(deps, key)
+    except RunSuspected:
+        # A worker executes it apart from others: not here, beside every other caller's run.
+        return None

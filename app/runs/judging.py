@@ -8,16 +8,13 @@ import structlog
 from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
 from app.domain.run import Run, RunStatus, Step
 from app.judge.execute import Judge, judge_run
-from app.ports import Claim, Slot
+from app.ports import ChatModel, Claim, Slot
 from app.runs.deps import Deps
+from app.runs.lease import ClaimLost, FencedModel, Lease
 
 log = structlog.get_logger()
 
 REASON_MARGIN_S = 0.2
-
-
-class ClaimLost(Exception):
-    """The run was cancelled, deleted or taken over: what was computed must not be written."""
 
 
 async def judge_until_deadline(
@@ -25,12 +22,12 @@ async def judge_until_deadline(
     claim: Claim,
     on_step: Callable[[Run, Step], Awaitable[None]],
     cache_keys: list[str],
-    keeper: asyncio.Task[None] | None,
+    lease: Lease | None,
     slot: Slot | None = None,
 ) -> Run:
     """Judge the claimed run until it ends or its deadline passes, and return it as it ended (`expired` then).
 
-    `keeper` is done when the claim is lost: raises ClaimLost. `slot` is a queued run's (see ports.ChatModel).
+    `lease` is kept meanwhile; raises ClaimLost when it is lost. `slot` is a queued run's (see ports.ChatModel).
     `on_step` is awaited after each step, and `cache_keys` gets the keys under which answers may be cached. Raises
     StoreUnavailable when the fence's key can't be had.
     """
@@ -46,11 +43,15 @@ async def judge_until_deadline(
 
     # The judge is given a little less, so that a reason that comes too late costs the reason and not the score.
     judges_deadline = deps.clock.monotonic() + seconds_left - min(REASON_MARGIN_S, seconds_left * 0.05)
-    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys, slot))
+    judging = asyncio.create_task(_judge(deps, claim, judges_deadline, remember, cache_keys, lease, slot))
+    keeper = None if lease is None else asyncio.create_task(lease.keep())
     tasks = {judging} if keeper is None else {judging, keeper}
     try:
         await asyncio.wait(tasks, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        is_lost = keeper is not None and keeper.done()
+        if keeper is not None:
+            keeper.cancel()
         if not judging.done():
             judging.cancel()
             await asyncio.wait({judging})
@@ -58,7 +59,7 @@ async def judge_until_deadline(
         run = judging.result()
         timed_out = run.error is not None and run.error.code is ErrorCode.JUDGE_TIMEOUT
         return _expired(run) if timed_out and deps.clock.monotonic() >= judges_deadline else run
-    if keeper is not None and keeper.done():
+    if is_lost:
         raise ClaimLost
     return _expired(latest)
 
@@ -69,15 +70,16 @@ async def _judge(
     deadline: float,
     on_step: Callable[[Run, Step], Awaitable[None]],
     cache_keys: list[str],
+    lease: Lease | None,
     slot: Slot | None,
 ) -> Run:
     run, request = claim.run, claim.request
     try:
-        model = deps.models.get(request.model)
+        model: ChatModel = deps.models.get(request.model)
     except KeyError:
         return _failed(run, NotConfigured("The judge model of this run is no longer configured; add it and retry"))
     judge = Judge(
-        model=model,
+        model=model if lease is None else FencedModel(model, lease),
         cache=deps.cache,
         tenant=claim.key.tenant,
         fence_key=await deps.store.fence_key(),

@@ -3,11 +3,13 @@
 from contextlib import suppress
 
 from app.domain.request import Mode
-from app.domain.run import Run
+from app.domain.run import Run, RunStatus
 from app.ports import RunKey, StoredRun
+from app.runs.claiming import claim_run
 from app.runs.deps import Deps
-from app.runs.execute import claim_run, execute_run
-from app.runs.judging import ClaimLost
+from app.runs.execute import execute_run
+from app.runs.lease import ClaimLost
+from app.runs.recovery import Reason, tell_recovery
 
 LATE_S = 5.0
 
@@ -19,13 +21,20 @@ async def end_if_overdue(deps: Deps, key: RunKey, stored: StoredRun) -> StoredRu
     """
     if stored.status.ended or not _is_overdue(deps, Run.model_validate_json(stored.body)):
         return stored
-    claim = await claim_run(deps, key)
-    if claim is None:
-        return stored
-    with suppress(ClaimLost):
-        # Past its deadline a run is ended without a call.
-        await execute_run(deps, claim, Mode.QUEUED)
+    await end_overdue(deps, key)
     return await deps.store.get(key) or stored
+
+
+async def end_overdue(deps: Deps, key: RunKey) -> None:
+    """End a run that is past its deadline, unless somebody holds it. Raises StoreUnavailable."""
+    # Past its deadline a run is ended without a call: there is nothing to suspect.
+    claim = await claim_run(deps, key, alone=True)
+    if claim is None:
+        return
+    with suppress(ClaimLost):
+        run = await execute_run(deps, claim, Mode.QUEUED)
+        if run.status is RunStatus.EXPIRED:
+            tell_recovery(deps, Reason.OVERDUE, key.run_id)
 
 
 def _is_overdue(deps: Deps, run: Run) -> bool:

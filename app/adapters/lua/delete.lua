@@ -12,5 +12,6 @@ if idempotency ~= '' and string.find(redis.call('GET', idempotency) or '', '"' .
   redis.call('DEL', idempotency)
 end
 redis.call('DEL', RUN, REQUEST, EVENTS)
+redis.call('ZREM', DUE, RUN)
 notify()
 return cache_keys

@@ -10,7 +10,6 @@ end
 write_body(body)
 enter_status(status)
 add_cache_keys(cache_keys)
-redis.call('HSET', RUN, 'lease_us', 0)
 if keep_request == '0' then
   redis.call('DEL', REQUEST)
 end

@@ -1,4 +1,4 @@
-local token, cache_keys = ARGV[5], ARGV[6]
+local token, cache_keys, moment = ARGV[5], ARGV[6], ARGV[7]
 
 if redis.call('EXISTS', RUN) == 1 and done_before() then
   return 1
@@ -6,9 +6,8 @@ end
 if not is_held_by(token) then
   return 0
 end
-write_body(body_with_status('running', 'queued'))
+write_body(with_attempt_ended(body_with_status('running', 'queued'), 'given_back', moment))
 enter_status('queued')
 add_cache_keys(cache_keys)
-redis.call('HSET', RUN, 'lease_us', 0)
 notify()
 return 1

@@ -1,4 +1,4 @@
-local body = ARGV[5]
+local body, deadline_ms = ARGV[5], ARGV[6]
 
 local status = read('status')
 if status == 'queued' and done_before() then
@@ -9,6 +9,7 @@ if status ~= 'failed' and status ~= 'expired' and status ~= 'cancelled' then
 end
 write_body(body)
 enter_status('queued')
+redis.call('HSET', RUN, 'losses', 0, 'deadline_ms', deadline_ms)
 redis.call('PEXPIRE', RUN, TTL_MS)
 redis.call('PEXPIRE', REQUEST, TTL_MS)
 -- The events of the attempt before would end a listener's stream.

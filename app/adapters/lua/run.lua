@@ -1,8 +1,10 @@
 -- What the scripts on one run share; `redis_scripts.py` puts this before each of them.
--- KEYS: the run, its request, its events. The keys and fields are described in `redis_runs.py`.
+-- KEYS: the run, its request, its events, the due index. The keys and fields are described in `redis_runs.py`.
 
-local RUN, REQUEST, EVENTS = KEYS[1], KEYS[2], KEYS[3]
+local RUN, REQUEST, EVENTS, DUE = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local HOME, ID, OPERATION, TTL_MS = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+-- How long a run may wait, and how long after its lease's end it may lie, before somebody looks what became of it.
+local WAITING_MS, LEFT_MS = 30000, 10000
 
 local function now_us()
   local time = redis.call('TIME')
@@ -30,6 +32,15 @@ local function add_to_index(key, member)
   redis.call('PEXPIRE', key, TTL_MS)
 end
 
+local function look_in(milliseconds)
+  redis.call('ZADD', DUE, string.format('%.0f', now_us() / 1000 + milliseconds), RUN)
+end
+
+local function hold(lease_ms)
+  redis.call('HSET', RUN, 'lease_us', string.format('%.0f', now_us() + lease_ms * 1000))
+  look_in(lease_ms + LEFT_MS)
+end
+
 local function status_index(status)
   return HOME .. 'runs:status:' .. status
 end
@@ -44,6 +55,15 @@ local function enter_status(status)
   end
   redis.call('HSET', RUN, 'status', status)
   add_to_index(status_index(status), member)
+  if status == 'running' then
+    return
+  end
+  redis.call('HSET', RUN, 'lease_us', 0)
+  if status == 'queued' then
+    look_in(WAITING_MS)
+  else
+    redis.call('ZREM', DUE, RUN)
+  end
 end
 
 local function write_body(body)
@@ -63,6 +83,46 @@ local function body_with_status(from, to)
   local body = read('body')
   local first, last = string.find(body, '"status":"' .. from .. '"', 1, true)
   return string.sub(body, 1, first - 1) .. '"status":"' .. to .. '"' .. string.sub(body, last + 1)
+end
+
+-- The end of a run's body, of which nothing is text of a caller or a judge: the last match is the run's own. Returns
+-- what comes before, attempts, the entries of the history, and what follows. Older bodies have no history.
+local function parted(body)
+  local head, attempts, history, rest =
+    string.match(body, '^(.*"attempts":)(%d+),"history":%[([^%]]*)%](,"createdAt":.*)$')
+  if not head then
+    head, attempts, rest = string.match(body, '^(.*"attempts":)(%d+)(,"createdAt":.*)$')
+  end
+  return head, tonumber(attempts), history or '', rest
+end
+
+local function joined(head, attempts, history, rest)
+  return string.format('%s%d,"history":[%s]%s', head, attempts, history, rest)
+end
+
+-- The entries of a history, the last of them ended if it was open; `moment` is JSON.
+local function with_last_ended(history, outcome, moment)
+  local before = string.match(history, '^(.*)"endedAt":null,"outcome":null}$')
+  return before and before .. '"endedAt":' .. moment .. ',"outcome":"' .. outcome .. '"}' or history
+end
+
+-- The run's body with its open attempt, if there is one, ended.
+local function with_attempt_ended(body, outcome, moment)
+  local head, attempts, history, rest = parted(body)
+  return joined(head, attempts, with_last_ended(history, outcome, moment), rest)
+end
+
+-- The run's body with one more attempt, and no more than `limit` of them remembered.
+local function with_attempt_begun(body, moment, limit)
+  local head, attempts, history, rest = parted(body)
+  attempts = attempts + 1
+  local entry = string.format('{"number":%d,"startedAt":%s,"endedAt":null,"outcome":null}', attempts, moment)
+  history = history == '' and entry or history .. ',' .. entry
+  local _, count = string.gsub(history, '{', '')
+  for _ = limit + 1, count do
+    history = string.match(history, '^{.-},(.*)$')
+  end
+  return joined(head, attempts, history, string.gsub(rest, '"startedAt":null', '"startedAt":' .. moment, 1))
 end
 
 local function add_event(name, data)

@@ -56,12 +56,23 @@ def _run(**fields: Any) -> Json:
     ).model_dump(mode="json")
 
 
+def _attempt(*, ended: str, outcome: str) -> Json:
+    return {"number": 1, "startedAt": "2026-01-31T12:00:00Z", "endedAt": ended, "outcome": outcome}
+
+
 QUEUED_RUN = _run(status="queued", deadlineAt="2026-01-31T12:05:00Z")
-RUNNING_RUN = _run(status="running", attempts=1, startedAt="2026-01-31T12:00:01Z", deadlineAt="2026-01-31T12:05:00Z")
+RUNNING_RUN = _run(
+    status="running",
+    attempts=1,
+    history=[{"number": 1, "startedAt": "2026-01-31T12:00:01Z"}],
+    startedAt="2026-01-31T12:00:01Z",
+    deadlineAt="2026-01-31T12:05:00Z",
+)
 CANCELLED_RUN = _run(status="cancelled", completedAt="2026-01-31T12:00:02Z")
 FAILED_RUN = _run(
     status="failed",
     attempts=1,
+    history=[_attempt(ended="2026-01-31T12:00:09Z", outcome="failed")],
     startedAt="2026-01-31T12:00:00Z",
     completedAt="2026-01-31T12:00:09Z",
     error={
@@ -99,6 +110,7 @@ COMPLETED_RUN = _run(
     timings={"preprocessMs": 410.2, "analyzeMs": 688.0, "generateReasonMs": 655.9, "totalMs": 1761.4},
     metadata={"team": "search"},
     attempts=1,
+    history=[_attempt(ended="2026-01-31T12:00:02Z", outcome="completed")],
     startedAt="2026-01-31T12:00:00Z",
     completedAt="2026-01-31T12:00:02Z",
 )

@@ -43,6 +43,7 @@ WORDS: dict[str, dict[str, str]] = {
         "warnings": "What went wrong without costing the score",
         "error": "Why there is no score",
         "attempts": "How often the run was started",
+        "history": "The latest attempts, 20 at most; `lost` is one whose process died",
         "deadlineAt": "The run ends as `expired` after this",
         "expiresAt": "The run is not kept after this",
     },

@@ -69,7 +69,7 @@ def test_inline_and_queued_agree(service: Service) -> None:
     accepted = service.score(output=output, cache="off", mode="queued")
     assert accepted.status_code == 202
     queued = service.run(accepted.json()["runId"])
-    differing = {"runId", "createdAt", "startedAt", "completedAt", "deadlineAt", "expiresAt", "timings"}
+    differing = {"runId", "createdAt", "startedAt", "completedAt", "deadlineAt", "expiresAt", "timings", "history"}
     assert {k: v for k, v in queued.items() if k not in differing} == {
         k: v for k, v in inline.items() if k not in differing
     }

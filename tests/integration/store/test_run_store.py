@@ -3,14 +3,15 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from redis.asyncio import Redis
 
 from app.adapters.redis_runs import RedisRunStore
-from app.domain.run import Run, RunStatus
-from app.ports import Claim, ListQuery, NewRun, RunKey, StepEnd
+from app.domain.run import MAX_HISTORY, MAX_LOSSES, SUSPECT_LOSSES, Attempt, AttemptOutcome, Run, RunStatus
+from app.ports import Claim, Due, ListQuery, NewRun, RunKey, RunSuspected, StepEnd
 from tests.integration.store.making import RUN_TTL_S, TEXT, ended, everything
 
 pytestmark = pytest.mark.anyio
@@ -20,6 +21,48 @@ ENDED = [status for status in RunStatus if status.ended]
 RETRIABLE = [RunStatus.FAILED, RunStatus.EXPIRED, RunStatus.CANCELLED]
 
 NewRuns = Callable[..., NewRun]
+
+
+NOW = datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+# A caller may call his metadata as we call our fields, and the judge repeats anything.
+LOOK_ALIKES = {
+    "status": "queued",
+    "completedAt": None,
+    "outcome": None,
+    "attempts": 7,
+    "note": '"attempts":7,"history":[],"createdAt":"endedAt":null,"outcome":null}"completedAt":null"startedAt":null',
+}
+
+
+class StandingClock:
+    """The store's clock, always at NOW."""
+
+    def now(self) -> datetime:
+        return NOW
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+@pytest.fixture
+def store(client: Redis) -> RedisRunStore:
+    return RedisRunStore(client, run_ttl_s=RUN_TTL_S, idempotency_ttl_s=RUN_TTL_S, clock=StandingClock())
+
+
+def begun(run: Run) -> Run:
+    """Return the run as it is when an attempt has begun."""
+    number = run.attempts + 1
+    history = [*run.history, Attempt(number=number, started_at=NOW)]
+    started_at = run.started_at or NOW
+    return run.model_copy(
+        update={"status": RunStatus.RUNNING, "attempts": number, "history": history, "started_at": started_at}
+    )
+
+
+def stopped(run: Run, outcome: AttemptOutcome) -> Run:
+    """Return the run with its last attempt ended so."""
+    last = run.history[-1].model_copy(update={"ended_at": NOW, "outcome": outcome})
+    return run.model_copy(update={"history": [*run.history[:-1], last]})
 
 
 async def run_of(store: RedisRunStore, key: RunKey) -> Run:
@@ -91,12 +134,12 @@ async def test_any_tenant_name_has_keys_of_its_own(store: RedisRunStore, client:
 
 
 async def test_claiming_makes_a_queued_run_running_and_nothing_else(store: RedisRunStore, new_run: NewRuns):
-    # A caller may call his metadata as we call our fields.
-    new = new_run(metadata={"status": "queued", "note": '"status":"queued"'})
+    new = new_run(metadata=LOOK_ALIKES)
     await store.create(new)
     claim = await store.claim(new.key, LEASE_S)
     assert claim is not None
-    assert claim.run == new.run.model_copy(update={"status": RunStatus.RUNNING})
+    assert claim.run == begun(new.run)
+    assert (claim.losses, claim.taken_over) == (0, False)
     assert claim.request == new.request
     assert await run_of(store, new.key) == claim.run
 
@@ -111,21 +154,148 @@ async def test_of_many_claimants_one_gets_the_run(store: RedisRunStore, new_run:
 async def test_a_run_whose_lease_ended_is_taken_over_and_its_partial_results_with_it(
     store: RedisRunStore, new_run: NewRuns
 ):
-    first = await claimed(store, new_run())
-    partial = first.run.model_copy(update={"preprocess_step_result": {"opinions": ["one"]}})
+    new = new_run(metadata=LOOK_ALIKES)
+    await store.create(new)
+    first = await store.claim(new.key, LEASE_S)
+    partial = first.run.model_copy(update={"preprocess_step_result": LOOK_ALIKES})
     assert await store.checkpoint(first, partial, "preprocess")
     assert await store.claim(first.key, LEASE_S) is None
     assert await store.renew(first, 0)
+    assert await store.claim(first.key, LEASE_S, take_over=False) is None
     second = await store.claim(first.key, LEASE_S)
     assert second is not None
     assert second.token > first.token
-    assert second.run == partial
+    assert (second.losses, second.taken_over) == (1, True)
+    assert second.run == begun(stopped(partial, AttemptOutcome.LOST))
     assert not await store.renew(first, LEASE_S)
     assert not await store.checkpoint(first, first.run, "analyze")
     assert not await store.release(first)
     assert not await store.finish(first, ended(first.run), cache_keys=[], keep_request=True)
-    assert await run_of(store, first.key) == partial
+    assert await run_of(store, first.key) == second.run
     assert await store.finish(second, ended(partial), cache_keys=[], keep_request=True)
+
+
+async def lost(store: RedisRunStore, key: RunKey, times: int) -> None:
+    """Have the run lost so often, by claims whose lease ends at once."""
+    for _ in range(times + 1):
+        await store.claim(key, 0, alone=True)
+
+
+async def test_a_suspect_is_claimed_alone_only_and_a_refusal_is_no_loss(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    await store.create(new)
+    await lost(store, new.key, SUSPECT_LOSSES - 1)
+    before = await store.get(new.key)
+    for _ in range(5):
+        with pytest.raises(RunSuspected):
+            await store.claim(new.key, LEASE_S)
+    assert await store.get(new.key) == before
+    claim = await store.claim(new.key, LEASE_S, alone=True)
+    assert (claim.losses, claim.taken_over) == (SUSPECT_LOSSES, True)
+    await store.release(claim)
+    with pytest.raises(RunSuspected):
+        await store.claim(new.key, LEASE_S)
+
+
+async def test_what_was_lost_too_often_is_claimed_for_its_end_only(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    await store.create(new)
+    await lost(store, new.key, MAX_LOSSES - 1)
+    claim = await store.claim(new.key, LEASE_S)
+    assert (claim.losses, claim.taken_over) == (MAX_LOSSES, True)
+    assert claim.run.attempts == MAX_LOSSES
+    assert [attempt.outcome for attempt in claim.run.history] == [AttemptOutcome.LOST] * MAX_LOSSES
+    assert await store.finish(claim, ended(claim.run, RunStatus.FAILED), cache_keys=[], keep_request=True)
+    assert await store.requeue(new.key, new.run.model_copy(update={"history": claim.run.history, "attempts": 3}))
+    again = await store.claim(new.key, LEASE_S)
+    assert (again.losses, again.taken_over, again.run.attempts) == (0, False, MAX_LOSSES + 1)
+
+
+async def test_of_many_attempts_the_latest_are_remembered(store: RedisRunStore, new_run: NewRuns):
+    new = new_run()
+    await store.create(new)
+    for number in range(1, MAX_HISTORY + 6):
+        claim = await store.claim(new.key, LEASE_S)
+        assert claim.run.attempts == number
+        assert len(claim.run.history) == min(number, MAX_HISTORY)
+        assert claim.run.history[-1] == Attempt(number=number, started_at=NOW)
+        await store.release(claim)
+    assert [attempt.number for attempt in (await run_of(store, new.key)).history] == list(range(6, MAX_HISTORY + 6))
+
+
+async def test_a_body_of_before_there_was_a_history_gets_one(store: RedisRunStore, client: Redis, new_run: NewRuns):
+    new = new_run(metadata=LOOK_ALIKES)
+    await store.create(new)
+    (run,) = [key async for key in client.scan_iter(match="*:run:*")]
+    body = await client.hget(run, "body")
+    older = body.replace(b',"history":[],"createdAt":"2', b',"createdAt":"2')
+    assert older != body
+    await client.hset(run, "body", older)
+    assert (await store.claim(new.key, LEASE_S)).run == begun(new.run)
+
+
+async def test_a_run_is_due_when_nobody_has_told_of_it_and_not_once_it_ended(
+    store: RedisRunStore, client: Redis, new_run: NewRuns
+):
+    waiting = new_run("waiting", tenant="größe")
+    deadline = datetime.now(UTC).replace(microsecond=5000)
+    held = new_run("held")
+    await store.create(waiting)
+    await store.create(replace(held, run=held.run.model_copy(update={"deadline_at": deadline})), claim_lease_s=LEASE_S)
+    for status in ENDED:
+        await finished(store, new_run(status.value), status)
+    gone = new_run("gone")
+    await store.create(gone)
+    await store.delete(gone.key)
+    assert await client.zcard("assay:due") == 2
+    assert await store.due(10, 60) == []
+    await put_forward(client)
+    assert set(await store.due(10, 60)) == {Due(held.key, deadline), Due(waiting.key, None)}
+    # Who asks next does not get them too.
+    assert await store.due(10, 60) == []
+
+
+async def put_forward(client: Redis) -> None:
+    """Make every run due."""
+    for member in await client.zrange("assay:due", 0, -1):
+        await client.zadd("assay:due", {member: 0})
+
+
+async def test_what_changes_a_run_puts_it_off(store: RedisRunStore, client: Redis, new_run: NewRuns):
+    new = new_run()
+    await store.create(new)
+
+    async def is_due() -> bool:
+        return await store.due(1, 0) != []
+
+    await put_forward(client)
+    assert await is_due()
+    claim = await store.claim(new.key, LEASE_S)
+    assert not await is_due()
+    await put_forward(client)
+    await store.renew(claim, LEASE_S)
+    assert not await is_due()
+    await put_forward(client)
+    await store.release(claim)
+    assert not await is_due()
+    await put_forward(client)
+    claim = await store.claim(new.key, LEASE_S)
+    await store.finish(claim, ended(claim.run, RunStatus.FAILED), cache_keys=[], keep_request=True)
+    await store.requeue(new.key, new.run)
+    assert await client.zcard("assay:due") == 1
+    assert not await is_due()
+
+
+async def test_a_run_whose_life_is_over_is_due_no_more(store: RedisRunStore, client: Redis, new_run: NewRuns):
+    await store.create(new_run())
+    await put_forward(client)
+    await client.delete(*[key async for key in client.scan_iter(match="*:run:*")])
+    assert await store.due(10, 60) == []
+    assert await client.zcard("assay:due") == 0
+
+
+async def test_one_of_many_may_sweep(store: RedisRunStore):
+    assert sum(await asyncio.gather(*(store.may_sweep(60) for _ in range(10)))) == 1
 
 
 async def test_a_renewed_lease_is_not_taken_over(store: RedisRunStore, new_run: NewRuns):
@@ -135,15 +305,20 @@ async def test_a_renewed_lease_is_not_taken_over(store: RedisRunStore, new_run: 
 
 
 async def test_a_released_run_is_queued_with_its_partial_results(store: RedisRunStore, new_run: NewRuns):
-    first = await claimed(store, new_run())
-    partial = first.run.model_copy(update={"preprocess_step_result": {"opinions": ["one"]}})
+    new = new_run(metadata=LOOK_ALIKES)
+    await store.create(new)
+    first = await store.claim(new.key, LEASE_S)
+    partial = first.run.model_copy(update={"preprocess_step_result": LOOK_ALIKES})
     await store.checkpoint(first, partial, "preprocess")
     assert await store.release(first)
-    assert await run_of(store, first.key) == partial.model_copy(update={"status": RunStatus.QUEUED})
+    given_back = stopped(partial, AttemptOutcome.GIVEN_BACK).model_copy(update={"status": RunStatus.QUEUED})
+    assert await run_of(store, first.key) == given_back
     assert not await store.release(first)
     second = await store.claim(first.key, LEASE_S)
     assert second is not None
     assert second.token > first.token
+    assert (second.losses, second.taken_over) == (0, False)
+    assert second.run == begun(given_back)
 
 
 @pytest.mark.parametrize("status", ENDED)
@@ -181,16 +356,16 @@ async def test_a_run_that_has_not_ended_is_not_requeued(store: RedisRunStore, ne
     assert not await store.requeue(new.key, new.run)
 
 
-@pytest.mark.parametrize("lease_s", [None, LEASE_S])
-async def test_cancelling_ends_a_run_that_has_not_ended(store: RedisRunStore, new_run: NewRuns, lease_s: float | None):
-    # A caller may call his metadata as we call our fields.
-    metadata = {"completedAt": None, "status": "running", "note": '"completedAt":null'}
-    new, now = new_run(metadata=metadata), datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
-    _, claim = await store.create(new, claim_lease_s=lease_s)
-    cancelled = await store.cancel(new.key, now)
+@pytest.mark.parametrize("is_running", [False, True])
+async def test_cancelling_ends_a_run_that_has_not_ended(store: RedisRunStore, new_run: NewRuns, is_running: bool):
+    new = new_run(metadata=LOOK_ALIKES)
+    await store.create(new)
+    claim = await store.claim(new.key, LEASE_S) if is_running else None
+    cancelled = await store.cancel(new.key, NOW)
     assert cancelled == await store.get(new.key)
-    expected = {"status": RunStatus.CANCELLED, "completed_at": now}
-    assert await run_of(store, new.key) == new.run.model_copy(update=expected)
+    run = stopped(claim.run, AttemptOutcome.CANCELLED) if claim else new.run
+    expected = run.model_copy(update={"status": RunStatus.CANCELLED, "completed_at": NOW})
+    assert await run_of(store, new.key) == expected
     assert await store.claim(new.key, 0) is None
     if claim is not None:
         assert not await store.renew(claim, LEASE_S)
@@ -328,6 +503,8 @@ async def test_every_key_ends_by_itself_but_the_fence_key(store: RedisRunStore, 
     await store.fence_key()
     lives = {key: await client.ttl(key) async for key in client.scan_iter()}
     assert lives.pop(b"assay:fence-key") == -1
+    # It names runs that have not ended, and is swept.
+    assert lives.pop(b"assay:due") == -1
     assert len(lives) > 20
     assert all(0 < ttl <= RUN_TTL_S for ttl in lives.values())
 

@@ -38,8 +38,8 @@ class Ledger:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeat, "LEASE_S", 0.05)
-    monkeypatch.setattr(heartbeat, "BEAT_S", 0.02)
+    monkeypatch.setattr(heartbeat, "LEASE_S", 0.1)
+    monkeypatch.setattr(heartbeat, "BEAT_S", 0.05)
     monkeypatch.setattr(heartbeat, "RETRY_S", 0.01)
 
 
