@@ -1,6 +1,7 @@
-"""Random interleavings of two claimants, a canceller and the end of leases, against a model of the arrows."""
+"""Random interleavings of two workers, a reaper, a canceller and leases that end, against a model of the arrows."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -17,8 +18,10 @@ from hypothesis.stateful import (
 
 from app.adapters.redis_client import connect
 from app.adapters.redis_runs import RedisRunStore
-from app.domain.run import Run, RunStatus
-from app.ports import Claim, ListQuery
+from app.adapters.rq_queue import RqRunQueue
+from app.domain.request import Priority
+from app.domain.run import MAX_HISTORY, MAX_LOSSES, SUSPECT_LOSSES, Attempt, Run, RunStatus
+from app.ports import Claim, Due, ListQuery, NewRun, RunSuspected
 from tests.integration.store.making import ended, run_maker
 
 LEASE_S = 60.0
@@ -32,13 +35,15 @@ ARROWS = {
     RunStatus.COMPLETED: {None},
     RunStatus.NOT_SCORABLE: {None},
 }
-CLAIMANTS = st.sampled_from(["first", "second"])
-LEASES = st.sampled_from([0.0, LEASE_S])
+LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
+WORKERS = st.sampled_from(["first", "second"])
+# A lease of nothing is one that has ended: its holder died, or is frozen and comes back later.
+LEASES = st.sampled_from([0.0, 0.0, LEASE_S])
 END_STATES = st.sampled_from([s for s in RunStatus if s.ended and s is not RunStatus.CANCELLED])
 
 
-class Claimants(RuleBasedStateMachine):
-    """One run; `holder` is whose claim is valid, and a lease of nothing is one that has ended."""
+class Workers(RuleBasedStateMachine):
+    """One run; `holder` is whose claim is valid, `outcomes` how its attempts ended (None: it has not)."""
 
     url: str
 
@@ -47,14 +52,18 @@ class Claimants(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.client = connect(self.url)
         self.store = RedisRunStore(self.client, run_ttl_s=3600, idempotency_ttl_s=3600)
+        self.queue = RqRunQueue(self.client, limit=100)
         self.wait(self.client.flushall())
         self.make = run_maker()
+        self.forget()
+
+    def forget(self) -> None:
         self.claims: dict[str, Claim] = {}
-        self.holder: str | None = None
-        self.leased = False
         self.status: RunStatus | None = None
-        self.highest = 0
+        self.highest, self.losses, self.attempts = 0, 0, 0
+        self.outcomes: list[str | None] = []
         self.progress: dict[str, int] | None = None
+        self.let_go()
 
     def wait(self, awaitable):
         async def bounded():
@@ -74,88 +83,113 @@ class Claimants(RuleBasedStateMachine):
 
     @rule(inline=st.booleans(), lease_s=LEASES)
     def create(self, inline: bool, lease_s: float) -> None:
-        created, claim = self.wait(self.store.create(self.new, claim_lease_s=lease_s if inline else None))
+        created, claim = self.wait(
+            self.store.create(_inline(self.new) if inline else self.new, claim_lease_s=lease_s if inline else None)
+        )
         assert created.new is (self.status is None)
         assert (claim is not None) is (created.new and inline)
         if created.new:
-            self.status, self.highest, self.progress = RunStatus.QUEUED, 0, None
-            self.claims.clear()
-            self.let_go()
+            self.forget()
+            self.status = RunStatus.QUEUED
         if claim is not None:
+            self.attempts, self.outcomes = 1, [None]
             self.take("first", claim, lease_s)
 
-    @rule(claimant=CLAIMANTS, lease_s=LEASES)
-    def claim(self, claimant: str, lease_s: float) -> None:
-        free = self.status is RunStatus.QUEUED or (self.status is RunStatus.RUNNING and not self.leased)
-        claim = self.wait(self.store.claim(self.new.key, lease_s))
-        assert (claim is not None) is free
+    @rule(worker=WORKERS, lease_s=LEASES, alone=st.booleans(), take_over=st.sampled_from([True, True, False]))
+    def claim(self, worker: str, lease_s: float, alone: bool, take_over: bool) -> None:
+        is_lost = self.status is RunStatus.RUNNING and not self.leased
+        losses = self.losses + is_lost
+        is_free = self.status is RunStatus.QUEUED or (is_lost and take_over)
+        is_refused = is_free and not alone and SUSPECT_LOSSES <= losses < MAX_LOSSES
+        try:
+            claim = self.wait(self.store.claim(self.new.key, lease_s, alone=alone, take_over=take_over))
+        except RunSuspected:
+            assert is_refused
+            return
+        assert (claim is not None) is (is_free and not is_refused)
         if claim is not None:
+            self.losses = losses
+            self.end_attempt("lost")
+            if losses < MAX_LOSSES:
+                self.attempts += 1
+                self.outcomes.append(None)
+            assert (claim.losses, claim.taken_over) == (losses, is_lost)
             assert claim.run.preprocess_step_result == self.progress
-            self.take(claimant, claim, lease_s)
+            self.take(worker, claim, lease_s)
 
-    def take(self, claimant: str, claim: Claim, lease_s: float) -> None:
-        assert claim.token > self.highest
+    def take(self, worker: str, claim: Claim, lease_s: float) -> None:
+        assert claim.token == self.highest + 1
         self.highest = claim.token
-        self.claims[claimant] = claim
-        self.holder, self.leased, self.status = claimant, lease_s > 0, RunStatus.RUNNING
+        self.claims[worker] = claim
+        self.holder, self.leased, self.status = worker, lease_s > 0, RunStatus.RUNNING
 
     def let_go(self) -> None:
         self.holder, self.leased = None, False
 
+    def end_attempt(self, outcome: str) -> None:
+        if self.outcomes and self.outcomes[-1] is None:
+            self.outcomes[-1] = outcome
+
     @precondition(lambda self: self.claims)
-    @rule(claimant=CLAIMANTS, lease_s=LEASES)
-    def renew(self, claimant: str, lease_s: float) -> None:
-        if claim := self.claims.get(claimant):
+    @rule(worker=WORKERS, lease_s=LEASES)
+    def renew(self, worker: str, lease_s: float) -> None:
+        if claim := self.claims.get(worker):
             renewed = self.wait(self.store.renew(claim, lease_s))
-            assert renewed is (claimant == self.holder)
+            assert renewed is (worker == self.holder)
             self.leased = lease_s > 0 if renewed else self.leased
 
     @precondition(lambda self: self.claims)
-    @rule(claimant=CLAIMANTS, number=st.integers())
-    def checkpoint(self, claimant: str, number: int) -> None:
-        if claim := self.claims.get(claimant):
+    @rule(worker=WORKERS, number=st.integers())
+    def checkpoint(self, worker: str, number: int) -> None:
+        if claim := self.claims.get(worker):
             progress = {"number": number}
             run = claim.run.model_copy(update={"preprocess_step_result": progress})
             kept = self.wait(self.store.checkpoint(claim, run, "preprocess"))
-            assert kept is (claimant == self.holder)
+            assert kept is (worker == self.holder)
             self.progress = progress if kept else self.progress
 
     @precondition(lambda self: self.claims)
-    @rule(claimant=CLAIMANTS, status=END_STATES)
-    def finish(self, claimant: str, status: RunStatus) -> None:
-        if claim := self.claims.get(claimant):
-            run = ended(claim.run, status)
+    @rule(worker=WORKERS, status=END_STATES)
+    def finish(self, worker: str, status: RunStatus) -> None:
+        if claim := self.claims.get(worker):
+            run = ended(claim.run, status).with_attempt_ended(datetime.now(UTC))
             written = self.wait(self.store.finish(claim, run, cache_keys=[], keep_request=True))
-            assert written is (claimant == self.holder)
+            assert written is (worker == self.holder)
             if written:
                 self.status, self.progress = status, run.preprocess_step_result
+                self.end_attempt(status.value)
                 self.let_go()
 
     @precondition(lambda self: self.claims)
-    @rule(claimant=CLAIMANTS)
-    def release(self, claimant: str) -> None:
-        if claim := self.claims.get(claimant):
+    @rule(worker=WORKERS)
+    def release(self, worker: str) -> None:
+        if claim := self.claims.get(worker):
             released = self.wait(self.store.release(claim))
-            assert released is (claimant == self.holder)
+            assert released is (worker == self.holder)
             if released:
                 self.status = RunStatus.QUEUED
+                self.end_attempt("given_back")
                 self.let_go()
 
     @rule()
     def cancel(self) -> None:
         stored = self.wait(self.store.cancel(self.new.key, datetime.now(UTC)))
         assert (stored is None) is (self.status is None)
-        if self.status in {RunStatus.QUEUED, RunStatus.RUNNING}:
+        if self.status in LIVE:
             self.status = RunStatus.CANCELLED
+            self.end_attempt("cancelled")
             self.let_go()
         assert stored is None or stored.status is self.status
 
     @rule()
-    def requeue(self) -> None:
-        requeued = self.wait(self.store.requeue(self.new.key, self.new.run))
+    def retry(self) -> None:
+        stored = self.wait(self.store.get(self.new.key))
+        before = Run.model_validate_json(stored.body) if stored else self.new.run
+        run = self.new.run.model_copy(update={"attempts": before.attempts, "history": before.history})
+        requeued = self.wait(self.store.requeue(self.new.key, run))
         assert requeued is (self.status in {RunStatus.FAILED, RunStatus.EXPIRED, RunStatus.CANCELLED})
         if requeued:
-            self.status, self.progress = RunStatus.QUEUED, None
+            self.status, self.progress, self.losses = RunStatus.QUEUED, None, 0
 
     @rule()
     def delete(self) -> None:
@@ -163,6 +197,23 @@ class Claimants(RuleBasedStateMachine):
         assert (keys is None) is (self.status is None)
         self.status = None
         self.let_go()
+
+    @rule()
+    def lose_the_job(self) -> None:
+        self.wait(self.queue.remove(self.new.key))
+
+    @rule()
+    def reap(self) -> None:
+        """What is due and has no job gets one; what is due now is not due to another reaper at once."""
+        for member in self.wait(self.client.zrange("assay:due", 0, -1)):
+            self.wait(self.client.zadd("assay:due", {member: 0}))
+        due = self.wait(self.store.due(10, LEASE_S))
+        assert due == ([Due(self.new.key, None)] if self.status in LIVE else [])
+        assert self.wait(self.store.due(10, LEASE_S)) == []
+        keys = [run.key for run in due]
+        for key in self.wait(self.queue.missing(keys)):
+            self.wait(self.queue.enqueue(key, Priority.NORMAL, 60))
+        assert self.wait(self.queue.missing(keys)) == []
 
     @invariant()
     def the_store_agrees_with_the_model_and_with_itself(self) -> None:
@@ -174,9 +225,21 @@ class Claimants(RuleBasedStateMachine):
             run = Run.model_validate_json(stored.body)
             assert run.status is self.status
             assert run.preprocess_step_result == self.progress
+            assert run.attempts == self.attempts
+            assert [attempt.outcome for attempt in run.history] == self.outcomes[-MAX_HISTORY:]
         for status in RunStatus:
             page = self.wait(self.store.list_page(ListQuery("default", status=status)))
             assert len(page.bodies) == (status is self.status)
+
+    @invariant()
+    def tokens_losses_and_the_due_index_are_right(self) -> None:
+        if not hasattr(self, "new"):
+            return
+        run = f"assay:{{default}}:run:{self.new.key.run_id}"
+        token, losses = self.wait(self.client.hmget(run, "token", "losses"))
+        if self.status is not None:
+            assert (int(token), int(losses)) == (self.highest, self.losses)
+        assert self.wait(self.client.zrange("assay:due", 0, -1)) == ([run.encode()] if self.status in LIVE else [])
 
     @invariant()
     def every_move_is_an_arrow(self) -> None:
@@ -185,11 +248,16 @@ class Claimants(RuleBasedStateMachine):
         self.before = self.status
 
 
+def _inline(new: NewRun) -> NewRun:
+    first = Attempt(number=1, started_at=datetime.now(UTC))
+    return replace(new, run=new.run.model_copy(update={"attempts": 1, "history": [first]}))
+
+
 def test_only_allowed_arrows_and_one_holder_at_a_time(valkey_url: str):
-    Claimants.url = valkey_url
+    Workers.url = valkey_url
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much]
-    options = settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=checks)
-    run_state_machine_as_test(Claimants, settings=options)
+    options = settings(max_examples=100, stateful_step_count=30, deadline=None, suppress_health_check=checks)
+    run_state_machine_as_test(Workers, settings=options)
 
 
 @pytest.mark.anyio
