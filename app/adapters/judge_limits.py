@@ -84,7 +84,7 @@ class JudgeLimiter:
         self._admit = script(client, "limit_admit")
         self._settle = script(client, "limit_settle")
         self._line = asyncio.Lock()
-        self._place_freed = asyncio.Event()
+        self._settled_one = asyncio.Event()
         self._refused_by = ""
         self._refusals = 0
         self._away = False
@@ -123,7 +123,7 @@ class JudgeLimiter:
     async def _first_in_line(self, tokens: int, lease_s: float, wanted: Callable[[], bool]) -> Admission | None:
         lease, looks, outage = secrets.token_hex(8), Backoff(FIRST_LOOK_S, LONGEST_LOOK_S), Backoff()
         while wanted():
-            self._place_freed.clear()
+            self._settled_one.clear()
             try:
                 answer = await self._ask(lease, tokens, lease_s)
             except REDIS_ERRORS as error:
@@ -135,7 +135,10 @@ class JudgeLimiter:
                 return answer
             self._refused_by, self._refusals = answer.limit, self._refusals + 1
             if answer.wait_s is None:
-                await self._until_place_freed(looks.pause_s())
+                await self._until_settled(looks.pause_s())
+            elif answer.limit == "tokens":
+                # A call that ends frees what it did not use.
+                await self._until_settled(min(answer.wait_s, LOOK_UP_S))
             else:
                 await self._until_window_moves(answer.wait_s, wanted)
         return None
@@ -154,10 +157,11 @@ class JudgeLimiter:
             return Admission(lease, tokens, second[0])
         return _Refusal(limit.decode(), None if wait_ms == _UNKNOWN else wait_ms / 1000)
 
-    async def _until_place_freed(self, longest_s: float) -> None:
+    async def _until_settled(self, longest_s: float) -> None:
+        """Wait until a call of this process has ended, or so long, as others' calls end unseen."""
         try:
             async with asyncio.timeout(longest_s):
-                await self._place_freed.wait()
+                await self._settled_one.wait()
         except TimeoutError:
             return
 
@@ -172,7 +176,7 @@ class JudgeLimiter:
             await self._settle(keys=self._keys, args=[admission.lease, admission.second, correction])
         except REDIS_ERRORS as error:
             self._is_away(error)
-        self._place_freed.set()
+        self._settled_one.set()
 
     def _is_away(self, error: BaseException) -> None:
         if not self._away:

@@ -134,6 +134,30 @@ async def test_whatever_comes_when_no_minute_sees_more_than_the_limits(
         assert sum(minute) <= 100 or len(minute) == 1
 
 
+@pytest.mark.parametrize("within_its_second_ms", [0, 500, 999])
+@pytest.mark.parametrize("limits", [Limits(requests_per_minute=1), Limits(tokens_per_minute=10)])
+async def test_a_minute_and_a_little_lies_between_calls(
+    clients: Callable[[], Redis], limits: Limits, within_its_second_ms: int
+) -> None:
+    first_ms = now_ms = 1_000_000_000 + within_its_second_ms
+    process = Process(clients(), limits, now_ms=lambda: now_ms)
+    assert isinstance(await process.limiter._ask("first", 10, 1.0), Admission)
+
+    for later_ms, is_admitted in ((1, False), (58_000, False), (61_000, False), (62_000, True)):
+        now_ms = first_ms + later_ms
+        answer = await process.limiter._ask("second", 10, 1.0)
+        assert isinstance(answer, Admission) is is_admitted, later_ms
+
+
+async def test_a_server_clock_that_is_set_back_stops_nobody_for_long(clients: Callable[[], Redis]) -> None:
+    now_ms = 1_000_000_000
+    process = Process(clients(), Limits(requests_per_minute=1), now_ms=lambda: now_ms)
+    await process.admit()
+    now_ms -= 3_600_000
+
+    await process.admit(within_s=5.0)
+
+
 async def test_a_call_larger_than_the_limit_goes_alone(clients: Callable[[], Redis]) -> None:
     process = Process(clients(), Limits(tokens_per_minute=100), window_s=WINDOW_S)
     times = []
