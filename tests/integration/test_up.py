@@ -159,6 +159,7 @@ def test_a_taken_port_is_one_line(make: Make) -> None:
         ("workers", "-1"),
         ("local_model", "/nonexistent.gguf"),
         ("data_dir", "/dev/null/data"),
+        ("redis_url", "this is not one"),
     ],
 )
 def test_a_wrong_setting_is_one_line_that_names_it(make: Make, setting: str, value: str) -> None:
@@ -169,7 +170,7 @@ def test_a_wrong_setting_is_one_line_that_names_it(make: Make, setting: str, val
     assert f"ASSAY_{setting.upper()}" in lines[0]
 
 
-@pytest.mark.parametrize("setting", ["redis_url", "judge_base_url", "judge_model", "models_file"])
+@pytest.mark.parametrize("setting", ["judge_base_url", "judge_model", "models_file"])
 def test_a_setting_that_only_a_process_finds_wrong_ends_all(make: Make, setting: str) -> None:
     house = make(**{setting: "this is not one"})
     code, lines = ended_at_once(house)
