@@ -105,7 +105,8 @@ class Executions:
 
     def _give_back_lent(self) -> None:
         for execution in self._executions.values():
-            if execution.slot.is_lent:
+            # Once only: it may be giving its run back already.
+            if execution.slot.is_lent and not execution.task.cancelling():
                 execution.task.cancel()
 
     def give_back(self) -> None:

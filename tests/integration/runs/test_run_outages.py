@@ -102,7 +102,7 @@ def test_an_inline_run_whose_process_was_killed_is_taken_over_by_its_repeat(valk
         service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True})
         body = {"output": unique(), "runId": "killed-inline-run"}
         with pytest.raises(Exception, match=r"disconnected|reset|closed"):
-            _score_and_kill(service, body)
+            score_and_kill(service, body)
         service.api = service.start_api()
         service.wait_until_ready()
         run = service.score(**body).json()
@@ -111,7 +111,7 @@ def test_an_inline_run_whose_process_was_killed_is_taken_over_by_its_repeat(valk
         assert names.count("bias_preprocess") == 1
 
 
-def _score_and_kill(service: Service, body: dict[str, str]) -> None:
+def score_and_kill(service: Service, body: dict[str, str]) -> None:
     """POST a run and kill the API when the run's second step is under way."""
 
     def kill() -> None:

@@ -8,7 +8,7 @@ import redis
 from tests.unit.worker.job_hashes import taken
 from worker.bookkeeping import Ending, Outcome
 from worker.executions import Executions
-from worker.jobs import executor
+from worker.jobs import executor, slot
 
 
 class Desk:
@@ -19,6 +19,7 @@ class Desk:
         self.freed = 0
         self.begun: list[str] = []
         self.release = asyncio.Event()
+        self.judge_is_back = asyncio.Event()
         self.executions = Executions(redis.Redis(), put=self.told.append, on_free=self.free)
         executor.set(self.execute)
 
@@ -27,6 +28,9 @@ class Desk:
 
     async def execute(self, tenant: str, run_id: str) -> None:
         self.begun.append(run_id)
+        if run_id.startswith("waits"):
+            with slot.get().lent(), slot.get().lent():
+                await self.judge_is_back.wait()
         await self.release.wait()
 
     async def settle(self) -> None:
@@ -88,3 +92,34 @@ async def test_what_still_runs_is_given_back(steps: int) -> None:
     await desk.settle()
     assert desk.outcomes == {"job-a": Outcome.RETURNED, "job-b": Outcome.RETURNED}
     assert len(desk.told) == 2
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_its_judge_has_lent_its_place_until_the_judge_is_back() -> None:
+    desk = Desk()
+    for name in ("waits-1", "waits-2", "a"):
+        desk.executions.start(taken(name))
+    await desk.settle()
+    assert (len(desk.executions), desk.executions.lent) == (3, 2)
+    assert desk.freed >= 2
+    desk.judge_is_back.set()
+    await desk.settle()
+    assert (len(desk.executions), desk.executions.lent) == (3, 0)
+    desk.release.set()
+    await desk.settle()
+    assert set(desk.outcomes.values()) == {Outcome.DONE}
+
+
+@pytest.mark.anyio
+async def test_a_worker_that_drains_gives_back_at_once_what_only_waits_for_its_judge() -> None:
+    desk = Desk()
+    for name in ("waits-1", "a"):
+        desk.executions.start(taken(name))
+    await desk.settle()
+    desk.executions.start(taken("waits-2"))
+    desk.executions.drain()
+    await desk.settle()
+    assert desk.outcomes == {"job-waits-1": Outcome.RETURNED, "job-waits-2": Outcome.RETURNED}
+    desk.release.set()
+    await desk.settle()
+    assert desk.outcomes["job-a"] is Outcome.DONE
