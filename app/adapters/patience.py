@@ -65,7 +65,7 @@ class Patience:
                 self.telemetry.judge_waited(model_id, failed.cause, self.clock.monotonic() - started)
 
     def _wait_s(self, failed: CallFailed, at_least_s: float) -> float | None:
-        if self.waiting is Waiting.ELSEWHERE and (at_least_s > SHORT_S or failed.outcome is Outcome.TIMEOUT):
+        if self.waiting is Waiting.ELSEWHERE and (at_least_s > SHORT_S or _is_worth_leaving(failed)):
             return None
         if self.waiting is Waiting.CALLER and at_least_s > SHORT_S and not _is_asked_for(failed):
             return None
@@ -100,6 +100,11 @@ class Patience:
         if failed.retry_after_s > 0:
             return f"; it asks to wait {at_least_s:.0f} s, longer than this run's deadline leaves"
         return "; this run's deadline leaves no time for another try"
+
+
+def _is_worth_leaving(failed: CallFailed) -> bool:
+    """Whether another model is the better try at once: this one took all of its time, or is known to be away."""
+    return failed.cause == "breaker" if isinstance(failed, HeldBack) else failed.outcome is Outcome.TIMEOUT
 
 
 def _is_asked_for(failed: CallFailed) -> bool:

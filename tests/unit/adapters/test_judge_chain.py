@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.adapters.breaker import FAILURES
 from app.adapters.judge_chain import JudgeChain
 from app.adapters.retries import RetryPolicy
 from app.domain.errors import AssayError, JudgeTimeout, JudgeUnavailable, NotConfigured
@@ -89,14 +90,19 @@ async def test_a_judge_that_asks_to_wait_is_left_for_its_fallback() -> None:
     assert (await chain.ask()).model == "acme/a"
 
 
-async def test_a_judge_that_is_left_alone_costs_its_runs_nothing() -> None:
-    chain = Chain(in_turn(DOWN), in_turn(completion()))
+@pytest.mark.parametrize("max_retries", [0, 2])
+async def test_a_judge_that_is_left_alone_costs_its_runs_nothing(max_retries: int) -> None:
+    chain = Chain(in_turn(DOWN), in_turn(completion()), max_retries=max_retries)
+    for _ in range(FAILURES):
+        await chain.ask()
+    now = chain.clock.seconds
 
     for _ in range(50):
         await chain.ask()
 
-    assert chain.calls[0] < 10
-    assert chain.calls[1] == 50
+    assert chain.clock.seconds == now
+    assert chain.calls[0] <= FAILURES + 2
+    assert chain.calls[1] == FAILURES + 50
 
 
 @pytest.mark.parametrize("answer", [refusal(401, "bad key"), refusal(404, "no such model"), refusal(402, "pay")])
