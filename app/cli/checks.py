@@ -168,7 +168,9 @@ async def _answers(model: ChatModel) -> Finding:
     clock = SystemClock()
     started = clock.monotonic()
     try:
-        await model.complete(prompt, deadline=started + JUDGE_TIMEOUT_S)
+        answer = await model.complete(prompt, deadline=started + JUDGE_TIMEOUT_S)
     except AssayError as error:
         return Finding(Level.FAIL, "judge", f"{model.id}: {error.detail}")
+    if answer.model != model.id:
+        return Finding(Level.WARN, "judge", f"{model.id} is not available; its fallback {answer.model} answered")
     return Finding(Level.OK, "judge", f"{model.id} answered in {clock.monotonic() - started:.1f} s")

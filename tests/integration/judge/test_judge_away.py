@@ -13,6 +13,8 @@ from app.adapters.breaker import FAILURES
 from app.adapters.clock import SystemClock
 from app.adapters.judge_models import JudgeModels, load_models
 from app.adapters.redis_client import connect
+from app.cli import checks
+from app.cli.finding import Level
 from app.domain.errors import AssayError, JudgeUnavailable
 from app.domain.run import RunStatus
 from app.ports import Completion, Prompt
@@ -269,14 +271,31 @@ async def test_retry_after_holds_back_every_process(stub: StubJudge, start: Star
     assert all(isinstance(error, JudgeUnavailable) and "not to be called" in error.detail for error in ended)
 
 
+def with_spare(folder: Path, stub: StubJudge, spare: StubJudge) -> dict[str, Any]:
+    """Return the settings of a judge with a fallback."""
+    (folder / "models.toml").write_text(
+        f'default = "main/judge"\n'
+        f'[[models]]\nid = "main/judge"\nbase_url = "{stub.url}"\nfallbacks = ["spare/judge"]\n'
+        f'[[models]]\nid = "spare/judge"\nbase_url = "{spare.url}"\n'
+    )
+    return {"judge_model": None, "judge_base_url": None, "models_file": folder / "models.toml"}
+
+
+async def test_doctor_is_not_deceived_by_a_fallback(stub: StubJudge, tmp_path: Path) -> None:
+    async with running_stub() as spare:
+        settings = Settings(_env_file=None, judge_max_retries=0, **with_spare(tmp_path, stub, spare))
+        async with down(stub):
+            found = await checks.judge(settings, {})
+
+    assert [(finding.level, "not available" in finding.detail) for finding in found] == [
+        (Level.WARN, True),
+        (Level.OK, False),
+    ]
+
+
 async def test_a_fallback_judges_a_run_and_is_named_on_it(stub: StubJudge, start: Start, tmp_path: Path) -> None:
     async with running_stub() as spare:
-        (tmp_path / "models.toml").write_text(
-            f'default = "main/judge"\n'
-            f'[[models]]\nid = "main/judge"\nbase_url = "{stub.url}"\nfallbacks = ["spare/judge"]\n'
-            f'[[models]]\nid = "spare/judge"\nbase_url = "{spare.url}"\n'
-        )
-        process = start(judge_model=None, judge_base_url=None, models_file=tmp_path / "models.toml")
+        process = start(**with_spare(tmp_path, stub, spare))
         bench = Bench(process.model)
         bench.judge = replace(bench.judge, clock=CLOCK)
         async with down(stub):
