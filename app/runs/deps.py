@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from app.judge.scorer import Scorer
 from app.ports import AnswerCache, ChatModels, Clock, Notifier, RunQueue, RunStore, Telemetry
 from app.runs.steadiness import Steadiness
+from app.runs.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,5 @@ class Deps:
     """Held for the one suspect that this process executes."""
     finishing: set[asyncio.Task[None]] = field(default_factory=set)
     """Runs that were judged while the store was away, still to be written."""
+    accepting: Turns = field(default_factory=Turns)
+    """Queued requests that are being stored: a flood of them must not hold up everything else."""

@@ -80,8 +80,10 @@ async def submit_run(
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
-    (run_id,) = await _settled_run_ids(deps, submission, scorer_id, (body.run_id or new_run_id(),))
-    return await _carry_on(deps, submission, await _store(deps, submission, run_id, accepted))
+    async with _turn(deps, submission):
+        (run_id,) = await _settled_run_ids(deps, submission, scorer_id, (body.run_id or new_run_id(),))
+        run = await _store(deps, submission, run_id, accepted)
+    return await _carry_on(deps, submission, run)
 
 
 async def submit_runs(
@@ -100,11 +102,16 @@ async def submit_runs(
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
         return None
-    run_ids = await _settled_run_ids(deps, submission, None, run_ids_for(body, accepted))
-    runs = await _store_all(deps, submission, run_ids, accepted)
+    async with _turn(deps, submission):
+        run_ids = await _settled_run_ids(deps, submission, None, run_ids_for(body, accepted))
+        runs = await _store_all(deps, submission, run_ids, accepted)
     # Every run is seen to its end before an error is told, so that none goes on behind the caller's back.
     outcomes = await asyncio.gather(*(_carry_on(deps, submission, run) for run in runs), return_exceptions=True)
     return [_told(run, outcome) for run, outcome in zip(runs, outcomes, strict=True)]
+
+
+def _turn(deps: Deps, submission: _Submission) -> contextlib.AbstractAsyncContextManager[None]:
+    return deps.accepting.turn() if submission.queued else contextlib.nullcontext()
 
 
 async def _store_all(
