@@ -142,7 +142,8 @@ class JudgeGate:
         if admission is None:
             self._breaker.leave(entry)
             self._refuse_while_held()
-            raise self._held("breaker", self._last_failure, PROBING_S)
+            # What held it back is over already.
+            raise self._held("paused", "The judge model was to be left alone for a moment", PROBING_S)
         passage = Passage(self._clock.monotonic())
         try:
             yield passage

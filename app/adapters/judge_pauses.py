@@ -6,23 +6,28 @@ key                          type    holds                 lives
 assay:{judges}:pause:{NAME}  string  1                     as long as the pause
 ===========================  ======  ====================  =====================
 
-NAME is JudgeSpec.shared_name. Calls look only at what the process knows; a task asks Redis once a second.
+NAME is JudgeSpec.shared_name. Pauses are told over a channel; the keys are for processes that were not listening. Calls
+look only at what their process knows.
 """
 
 import asyncio
 import math
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
 import structlog
 from redis.asyncio import Redis
 
+from app.adapters.backoff import Backoff
 from app.adapters.redis_client import REDIS_ERRORS
+from app.adapters.redis_pubsub import listen
 from app.adapters.redis_scripts import script
 from app.ports import Clock
 
 log = structlog.get_logger()
 
-REFRESH_S = 1.0
+CHANNEL = "assay:judge-pauses"
 LONGEST_S = 3_600.0
 # Calls that are refused together ask for the same pause; what adds less than this is not told again.
 _NEWS_S = 0.05
@@ -49,7 +54,7 @@ class JudgePauses:
         return max(0.0, self._until.get(name, -math.inf) - self._clock.monotonic())
 
     def pause(self, name: str, seconds: float) -> None:
-        """Leave this judge alone for so long, an hour at most: this process at once, the others within a second."""
+        """Leave this judge alone for so long, an hour at most: this process at once, the others when they hear it."""
         seconds = min(seconds, LONGEST_S)
         if seconds < self.left_s(name) + _NEWS_S:
             return
@@ -61,7 +66,7 @@ class JudgePauses:
     def start(self) -> None:
         """Begin to follow what other processes tell; ends with `aclose`."""
         if self._client is not None and self._until:
-            self._begin(self._follow_others())
+            self._begin(self._follow_others(self._client))
 
     async def aclose(self) -> None:
         """End every task of this."""
@@ -70,7 +75,7 @@ class JudgePauses:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(self, work: "asyncio._CoroutineLike[None]") -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -78,22 +83,33 @@ class JudgePauses:
     async def _tell(self, name: str, seconds: float) -> None:
         # Each process that calls finds out by itself: an outage of Redis only costs the others a call.
         with suppress(*REDIS_ERRORS):
-            await self._write(keys=[_key(name)], args=[math.ceil(seconds * 1000)])
+            await self._write(keys=[_key(name)], args=[math.ceil(seconds * 1000), CHANNEL, name])
 
-    async def _follow_others(self) -> None:
+    async def _follow_others(self, client: Redis) -> None:
+        backoff = Backoff()
         while True:
             with suppress(*REDIS_ERRORS):
-                await self.refresh()
-            await asyncio.sleep(REFRESH_S)
+                await listen(client, CHANNEL, self._hear)
+            await asyncio.sleep(backoff.pause_s())
 
-    async def refresh(self) -> None:
-        """Take over the pauses of other processes; raises what the client raises."""
+    def _hear(self, message: dict[str, Any]) -> None:
+        if message["type"] == "message":
+            name, _, milliseconds = message["data"].decode().partition(" ")
+            self._prolong(name, int(milliseconds))
+        elif message["type"] == "subscribe":
+            # Something may have been told while nobody listened here.
+            self._begin(self._catch_up())
+
+    async def _catch_up(self) -> None:
         names = list(self._until)
-        left_ms = await self._read(keys=[_key(name) for name in names])
-        now = self._clock.monotonic()
-        for name, milliseconds in zip(names, left_ms, strict=True):
-            if milliseconds > 0:
-                self._until[name] = max(self._until[name], now + milliseconds / 1000)
+        with suppress(*REDIS_ERRORS):
+            left_ms = await self._read(keys=[_key(name) for name in names])
+            for name, milliseconds in zip(names, left_ms, strict=True):
+                self._prolong(name, milliseconds)
+
+    def _prolong(self, name: str, milliseconds: int) -> None:
+        if name in self._until and milliseconds > 0:
+            self._until[name] = max(self._until[name], self._clock.monotonic() + milliseconds / 1000)
 
 
 def _key(name: str) -> str:

@@ -197,6 +197,29 @@ async def test_processes_keep_a_limit_of_requests_together(stub: StubJudge, star
     assert {call[1] for process in processes for call in process.telemetry.of("judge_waited")} == {"requests"}
 
 
+async def test_who_waits_for_room_does_not_wait_for_a_judge_that_failed_meanwhile(
+    stub: StubJudge, start: Start
+) -> None:
+    process = start(judge_requests_per_minute=FAILURES, judge_max_retries=0, judge_timeout_s=10)
+    stub.script.add({"status": 500, "body": SORRY, "delay_ms": 100.0, "times": None})
+
+    ended = await outcomes([process.ask() for _ in range(FAILURES + 3)])
+
+    details = [error.detail for error in ended if isinstance(error, JudgeUnavailable)]
+    assert stub.total == FAILURES
+    assert sum("left alone" in detail for detail in details) == 3
+
+
+async def test_who_waits_for_room_is_held_back_by_a_pause(stub: StubJudge, start: Start) -> None:
+    process = start(judge_max_in_flight_total=1, judge_max_retries=0, judge_timeout_s=10)
+    stub.script.add({"status": 429, "body": SORRY, "headers": {"retry-after": "20"}, "delay_ms": 100.0})
+
+    ended = await outcomes([process.ask(within_s=15.0) for _ in range(4)])
+
+    assert stub.total == 1
+    assert all(isinstance(error, JudgeUnavailable) for error in ended)
+
+
 async def test_processes_keep_a_limit_of_tokens_together(stub: StubJudge, start: Start) -> None:
     processes = [start(judge_tokens_per_minute=2_000) for _ in range(4)]
 

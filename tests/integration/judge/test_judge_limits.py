@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from app.adapters.clock import SystemClock
 from app.adapters.embedded_valkey import EmbeddedValkey, start_valkey
 from app.adapters.judge_limits import MARGIN_S, Admission, JudgeLimiter
-from app.adapters.judge_pauses import JudgePauses
+from app.adapters.judge_pauses import CHANNEL, JudgePauses
 from app.adapters.judge_spec import Limits
 from app.adapters.redis_client import connect
 from app.domain.errors import JudgeUnavailable
@@ -299,6 +299,33 @@ async def test_without_redis_a_limited_judge_is_not_stormed(own_valkey: Embedded
     await client.aclose()
 
 
+async def known_to(pauses: JudgePauses) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not pauses.left_s("judge"):  # noqa: ASYNC110 - it comes through Redis
+            await asyncio.sleep(0.01)
+
+
+async def test_a_pause_is_told_to_those_who_listen_without_being_asked(clients: Callable[[], Redis]) -> None:
+    client = clients()
+    one, other = JudgePauses(CLOCK, clients()), JudgePauses(CLOCK, clients())
+    for pauses in (one, other):
+        pauses.follow("judge")
+    other.start()
+    async with asyncio.timeout(PATIENCE_S):
+        while not dict(await client.pubsub_numsub(CHANNEL))[CHANNEL.encode()]:  # noqa: ASYNC110 - Redis knows
+            await asyncio.sleep(0.01)
+
+    one.pause("judge", 20.0)
+    await known_to(other)
+    one.pause("judge", 40.0)
+
+    async with asyncio.timeout(PATIENCE_S):
+        while other.left_s("judge") < 30.0:  # noqa: ASYNC110 - it comes through Redis
+            await asyncio.sleep(0.01)
+    for pauses in (one, other):
+        await pauses.aclose()
+
+
 async def test_a_pause_is_known_to_every_process(clients: Callable[[], Redis]) -> None:
     one, other = JudgePauses(CLOCK, clients()), JudgePauses(CLOCK, clients())
     for pauses in (one, other):
@@ -309,9 +336,7 @@ async def test_a_pause_is_known_to_every_process(clients: Callable[[], Redis]) -
     one.pause("judge", 20.0)
 
     assert one.left_s("judge") > 19.0
-    async with asyncio.timeout(PATIENCE_S):
-        while not other.left_s("judge"):  # noqa: ASYNC110 - it comes through Redis
-            await asyncio.sleep(0.02)
+    await known_to(other)
     assert 17.0 < other.left_s("judge") <= 20.0
     assert other.left_s("another") == 0.0
     for pauses in (one, other):
@@ -326,9 +351,11 @@ async def test_a_shorter_pause_does_not_shorten_a_longer_one(clients: Callable[[
         pauses.pause("judge", seconds)
         await asyncio.gather(*pauses._tasks)
 
-    await third.refresh()
+    third.start()
 
+    await known_to(third)
     assert third.left_s("judge") > 50.0
+    await third.aclose()
 
 
 @pytest.mark.parametrize("use", ["pause", "start"])
