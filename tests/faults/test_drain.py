@@ -165,10 +165,8 @@ def test_a_rolling_restart_fails_no_request(server: Server, tmp_path: Path, reco
                 restart(service.apis, number)
             time.sleep(1)
         since = time.time()
-        counts = steady.counts
-        note = (
-            f"{counts['requests']} requests, {len(steady.failed)} failed, {counts['refused connects']} refused connects"
-        )
+        refused = steady.counts["refused connects"]
+        note = f"{steady.counts['requests']} requests, {len(steady.failed)} failed, {refused} refused connects"
         fault = "rolling restart of 2 APIs, 2 workers"
         row = record(callers.judge(fault, server.kind, steady.posted, since=since, note=note))
         assert steady.failed == []
