@@ -97,6 +97,29 @@ def test_inline_runs_judged_while_the_store_is_away_are_written_when_it_is_back(
         assert service.judge_calls() == 15
 
 
+def test_an_outage_longer_than_a_lease_is_no_loss_of_runs_whose_holder_lives(
+    own_valkey: EmbeddedValkey, tmp_path: Path
+) -> None:
+    with Service(own_valkey.url, tmp_path, workers=2, run_lease_s="1", delay_ms=1000) as service:
+        run_ids = [service.score(output=unique(), mode="queued").json()["runId"] for _ in range(60)]
+        bodies = [{"output": unique(), "runId": f"inline-run-{number}"} for number in range(5)]
+        with ThreadPoolExecutor(5) as threads:
+            inline = [threads.submit(service.score, **body) for body in bodies]
+            while service.judge_calls() < 65:
+                time.sleep(LOOK_AGAIN_S)
+            pid = process_id(own_valkey.url)
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(3)
+            os.kill(pid, signal.SIGCONT)
+            for answer in inline:
+                answer.result()
+        service.wait_until_ready()
+        # A repeat asks for the run while its holder has not said yet that it lives.
+        again = [service.score(**body).json() for body in bodies]
+        runs = [service.run(run_id, wait=60) for run_id in run_ids]
+        assert {(run["status"], run["attempts"]) for run in (*runs, *again)} == {("completed", 1)}
+
+
 def test_an_inline_run_whose_process_was_killed_is_taken_over_by_its_repeat(valkey_url: str, tmp_path: Path) -> None:
     with Service(valkey_url, tmp_path, workers=0, run_lease_s="1") as service:
         service.stub.script({"when": {"response_format.json_schema.name": "bias_analyze"}, "hang": True})
