@@ -201,7 +201,7 @@ class RedisRunStore:
         return [
             Due(key, run_keys.moment(deadline_ms))
             for run, deadline_ms in zip(found[::2], found[1::2], strict=True)
-            if (key := run_keys.key_of(run.decode())) is not None
+            if (key := run_keys.key_of(run.decode(errors="replace"))) is not None
         ]
 
     async def may_sweep(self, every_s: float) -> bool:

@@ -31,4 +31,6 @@ class Reason(StrEnum):
 def tell_recovery(deps: Deps, reason: Reason, run_id: str) -> None:
     """Count and log that a run was saved."""
     deps.telemetry.run_recovered(reason)
-    log.warning("run_recovered", run_id=run_id, reason=reason)
+    # Giving back is part of every stop; all else means that something went wrong.
+    tell = log.info if reason is Reason.GIVEN_BACK else log.warning
+    tell("run_recovered", run_id=run_id, reason=reason)

@@ -38,8 +38,11 @@ async def keep_sweeping(deps: Deps) -> None:
             deps.steadiness.lost()
             log.warning("sweep_failed", error=error.code)
             await asyncio.sleep(min(RETRY_S, pause_s))
-        else:
-            await asyncio.sleep(pause_s)
+            continue
+        except Exception:
+            # Without a sweeper lost runs would stay lost until somebody asks for them.
+            log.exception("sweep_crashed")
+        await asyncio.sleep(pause_s)
 
 
 async def _beat(deps: Deps) -> None:
