@@ -142,10 +142,14 @@ def test_urgent_runs_overtake(server: Server, tmp_path: Path) -> None:
         high = callers.post(5, priority="high")
         service.workers.append(service.start_worker())
         ends = {run["runId"]: ended_at(run) for run in callers.ends([*bulk, *normal, *high])}
-        last_high = max(ends[one.run_id] for one in high)
-        last_normal = max(ends[one.run_id] for one in normal)
-        assert last_high < min(ends[one.run_id] for one in normal)
-        assert last_normal < min(ends[one.run_id] for one in bulk)
+
+        def let_past(urgent: list[Posted], others: list[Posted]) -> int:
+            last = max(ends[one.run_id] for one in urgent)
+            return sum(ends[one.run_id] < last for one in others)
+
+        # Every fifth place is offered to lower priorities first.
+        assert let_past(high, [*normal, *bulk]) <= len(high) // 4 + 1
+        assert let_past([*high, *normal], bulk) <= (len(high) + len(normal)) // 4 + 1
 
 
 @pytest.mark.timeout(300)

@@ -129,12 +129,13 @@ def test_the_caches_own_server_is_killed(server: Server, tmp_path: Path, record:
 def test_nothing_starts_on_a_server_that_may_evict_runs(server: Server, tmp_path: Path) -> None:
     with Server(server.kind, tmp_path / "evicting", maxmemory="64mb", maxmemory_policy="allkeys-lru") as evicting:
         service = Service(evicting.url, tmp_path)
-        for start in (service.start_api, service.start_worker):
-            process = start()
-            until(lambda process=process: not process.alive, "the start is refused")
-            assert process.stop() == 2
-            said = process.log.read_text()
-            assert "noeviction" in said
-            assert "Traceback" not in said
+        with service.stub:
+            for start in (service.start_api, service.start_worker):
+                process = start()
+                until(lambda process=process: not process.alive, "the start is refused")
+                assert process.stop() == 2
+                said = process.log.read_text()
+                assert "noeviction" in said
+                assert "Traceback" not in said
         for client in service.clients:
             client.close()
