@@ -1,7 +1,7 @@
 # Two commands are enough: `make up` runs Assay, `make test` checks it. Both install what they need into .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration local-model bench lock setup dev clean
+.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration faults-small faults soak local-model bench lock setup dev clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest
@@ -13,7 +13,7 @@ help: ## Show this list
 up: setup ## Run Assay here: API, worker, Redis and a judge; Ctrl-C ends it all
 	@exec $(BIN)/assay up
 
-test: check unit contract integration local-model ## Everything that CI runs
+test: check unit contract integration faults-small local-model ## Everything that CI runs
 
 check: lint types imports openapi-check ## Style, types, import directions and the OpenAPI file
 
@@ -46,12 +46,23 @@ contract: dev ## The HTTP contract: any bytes in, problem+json out
 integration: dev ## Real processes, a real Redis, a stub judge
 	$(PYTEST) tests/integration -m "not local_model" $(T)
 
+# Faults mostly wait for leases and outages to end, so that three at once fit on two cores.
+faults-small: dev ## Kills, cuts and floods, in small numbers
+	$(PYTEST) tests/faults -n 3 --dist worksteal $(T)
+
+faults: dev ## The same in full numbers, on Valkey and on Redis; half an hour
+	FAULTS_SCALE=full $(PYTEST) tests/faults $(T)
+
+soak: dev ## Half an hour of mixed load under random faults; ARGS="--minutes 5 --seed 7" for another
+	$(BIN)/python -m tests.faults.soak $(ARGS)
+
 local-model: dev ## One run end to end with the real local model
 	$(PYTEST) tests/integration -m local_model $(T)
 
 bench: dev ## Throughput and overhead on this machine, with a stub judge
 	$(BIN)/python -m bench.inline
 	$(BIN)/python -m bench.worker
+	$(BIN)/python -m bench.flood
 
 lock: dev ## Write the lock files anew; `make lock ARGS=--upgrade` takes newer versions
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock $(ARGS)
