@@ -334,7 +334,7 @@ class RunStore(Protocol):
         ...
 
     async def ping(self) -> None:
-        """Raise StoreUnavailable unless the server answers within a second."""
+        """Raise StoreUnavailable unless the server takes a write within a second."""
         ...
 
 

@@ -1,6 +1,7 @@
 """`python -m worker`: one worker process, in the foreground, until SIGTERM or SIGINT.
 
-Exit codes: 0 stopped, 1 Redis does not answer at the start, 2 a setting is wrong.
+While Redis does not answer at the start, it waits. Exit codes: 0 stopped, 1 Redis refuses us or went away again just
+then, 2 a setting is wrong.
 """
 
 import asyncio
@@ -9,7 +10,9 @@ import sys
 
 import structlog
 import uvloop
+from redis.exceptions import AuthenticationError
 
+from app.adapters.backoff import Backoff
 from app.adapters.redis_client import REDIS_ERRORS
 from app.adapters.rq_queue import QUEUES
 from app.observe.log import configure_logging
@@ -28,11 +31,12 @@ log = structlog.get_logger()
 
 
 async def work(settings: Settings) -> None:
-    """Execute queued runs until stopped; raises SettingsError, and a redis error when Redis is away at the start."""
+    """Execute queued runs until stopped; raises SettingsError, and a redis error when Redis refuses us."""
     async with build_deps(settings) as wired:
         with serve_metrics(settings.host, settings.worker_metrics_port, wired.registry) as port:
             log.info("metrics_served", port=port)
-            worker = await asyncio.to_thread(_make_worker, settings, wired)
+            metrics = WorkerMetrics(wired.registry)
+            worker = await _worker_when_redis_answers(settings, wired, metrics)
             gc.freeze()
             sweeping = asyncio.create_task(keep_sweeping(wired.deps))
             try:
@@ -41,7 +45,19 @@ async def work(settings: Settings) -> None:
                 sweeping.cancel()
 
 
-def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
+async def _worker_when_redis_answers(settings: Settings, wired: Wired, metrics: WorkerMetrics) -> AsyncWorker:
+    backoff = Backoff()
+    while True:
+        try:
+            return await asyncio.to_thread(_make_worker, settings, wired, metrics)
+        except AuthenticationError:
+            raise
+        except REDIS_ERRORS as error:
+            log.warning("waiting_for_redis", error=type(error).__name__)
+            await asyncio.sleep(backoff.pause_s())
+
+
+def _make_worker(settings: Settings, wired: Wired, metrics: WorkerMetrics) -> AsyncWorker:
     async def execute(tenant: str, run_id: str) -> None:
         await execute_queued_run(wired.deps, RunKey(tenant, run_id), slot.get())
 
@@ -55,7 +71,7 @@ def _make_worker(settings: Settings, wired: Wired) -> AsyncWorker:
         execute=execute,
         concurrency=settings.worker_concurrency,
         grace=settings.worker_grace_s,
-        on_beat=WorkerMetrics(wired.registry).beaten,
+        on_beat=metrics.beaten,
         on_recovered=count_recovered,
     )
 
@@ -71,7 +87,7 @@ def main(settings: Settings | None = None) -> None:
         print(error, file=sys.stderr)  # noqa: T201 - the one line an operator gets
         sys.exit(2)
     except REDIS_ERRORS as error:
-        print(f"Redis does not answer ({type(error).__name__}); see ASSAY_REDIS_URL", file=sys.stderr)  # noqa: T201
+        print(f"Redis can't be used ({type(error).__name__}); see ASSAY_REDIS_URL", file=sys.stderr)  # noqa: T201
         sys.exit(1)
 
 

@@ -16,6 +16,7 @@ HOME idempotency:DIGEST               string  JSON: fingerprint, run ids        
 assay:fence-key                       string  32 random bytes                                    for good
 assay:due                             zset    runs that have not ended, by when to look at them  for good
 assay:sweeping                        string  that somebody does so now                          seconds
+assay:writable                        string  that a write was taken                             seconds
 ====================================  ======  =================================================  ===================
 
 Fields of a run: `body` (JSON of the Run), `status`, `fingerprint`,
@@ -61,6 +62,7 @@ from app.ports import (
 )
 
 PING_S = 1.0
+WRITABLE_S = 60
 # Members looked at for one page of a filtered list, however few of them match.
 LIST_BUDGET = 2_000
 STORED_FIELDS = ["body", "status", "fingerprint"]
@@ -265,9 +267,9 @@ class RedisRunStore:
         return self._fence_key
 
     async def ping(self) -> None:
-        """Raise StoreUnavailable unless the server answers within a second."""
+        """Raise StoreUnavailable unless the server takes a write within a second; full ones and replicas do not."""
         async with store_answers(PING_S):
-            await self._client.ping()
+            await self._client.set(run_keys.WRITABLE, 1, ex=WRITABLE_S)
 
     def _now(self) -> str:
         return _json_of(self._clock.now())

@@ -19,6 +19,7 @@ STEP = b" step"
 FENCE_KEY = "assay:fence-key"
 DUE = "assay:due"
 SWEEPING = "assay:sweeping"
+WRITABLE = "assay:writable"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST_US = 10**16 - 1

@@ -37,7 +37,7 @@ class Server:
             raise RuntimeError(f"{kind} is not installed")
         folder.mkdir(parents=True, exist_ok=True)
         self.kind = kind
-        self.port = free_port()
+        self.port = int(options.pop("port", 0)) or free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         self.log = folder / f"{kind}.log"
         settings = {

@@ -16,7 +16,7 @@ from tests.integration.service import Service
 Record = Callable[[Row], Row]
 RUNS = 20
 ANALYZE = {"when": {"response_format.json_schema.name": "bias_analyze"}}
-# The bound: a running run stops within a second.
+# A running run stops within a second.
 CANCEL_BOUND_S = 1.0
 
 

@@ -18,7 +18,7 @@ from tests.stub_judge.process import StubProcess
 Record = Callable[[Row], Row]
 QUEUED = 40
 BROKEN_S = scaled(20.0, 6.0)
-# The "down for 60 s".
+# A minute, in full.
 DOWN_S = scaled(60.0, 12.0)
 BREAKER_FAILURES = 5
 WAYS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ from tests.stub_judge.process import StubProcess
 
 Record = Callable[[Row], Row]
 IN_FLIGHT = 50
-# The bound: every run completes within 30 s of the kill.
+# Every run completes within 30 s of the kill.
 KILL_BOUND_S = 30.0
 ANALYZE = {"when": {"response_format.json_schema.name": "bias_analyze"}}
 # What the judge says too late: that nothing was biased.

@@ -15,7 +15,7 @@ from tests.integration.service import Service
 
 Record = Callable[[Row], Row]
 QUEUED = 200
-# The outage.
+# Long enough for every lease to end.
 OUTAGE_S = 20.0
 CUT_S = scaled(20.0, 6.0)
 # "GETs answer 503 meanwhile and never hang": Redis is given 4 s, and two shared cores some more.

@@ -115,8 +115,21 @@ async def test_a_full_server_is_unavailable_and_not_a_crash(own_client: Redis):
     await own_client.config_set("maxmemory", 1)
     with pytest.raises(StoreUnavailable):
         await store.create(NEW)
+    with pytest.raises(StoreUnavailable):
+        await store.ping()
     await own_client.config_set("maxmemory", 0)
     assert (await store.create(NEW))[0].new
+
+
+async def test_a_replica_is_unavailable_until_it_is_promoted(own_client: Redis):
+    """What a failover leaves where the URL still points."""
+    store = store_at(own_client)
+    await own_client.replicaof("127.0.0.1", "1")
+    for refused in (store.create(NEW), store.ping()):
+        with pytest.raises(StoreUnavailable):
+            await refused
+    await own_client.replicaof("NO", "ONE")
+    await store.ping()
 
 
 async def test_a_restarted_server_is_found_again_with_all_it_had(tmp_path: Path):

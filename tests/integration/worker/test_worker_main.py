@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from tests.faults.servers import Server
 from tests.integration.service import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,9 +51,29 @@ def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, name: str
     assert SECRET not in line
 
 
-def test_an_absent_redis_stops_the_start_with_a_line_without_its_password(tmp_path: Path) -> None:
-    url = f"redis://user:{SECRET}@127.0.0.1:{free_port()}/0"
-    process = start(tmp_path, redis_url=url, worker_metrics_port="0")
+def test_a_worker_that_is_there_before_its_redis_waits_for_it(tmp_path: Path) -> None:
+    port = free_port()
+    process = start(tmp_path, redis_url=f"redis://127.0.0.1:{port}", worker_metrics_port="0")
+    try:
+        assert process.stderr is not None
+        assert any("waiting_for_redis" in line for line in process.stderr)
+        with Server("valkey", tmp_path / "server", port=str(port)) as server:
+            assert any("worker_started" in line for line in process.stderr)
+            with redis.Redis.from_url(server.url) as client:
+                assert client.scard("rq:workers") == 1
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=START_S)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_redis_that_does_not_know_us_stops_the_start_with_a_line_without_the_password(
+    tmp_path: Path, valkey_url: str
+) -> None:
+    path = valkey_url.removeprefix("unix://")
+    process = start(tmp_path, redis_url=f"unix://stranger:{SECRET}@{path}", worker_metrics_port="0")
     said, complained = process.communicate(timeout=START_S)
     assert process.returncode == 1
     assert "ASSAY_REDIS_URL" in complained.splitlines()[-1]
