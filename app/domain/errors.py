@@ -153,7 +153,9 @@ class StoreUnavailable(CapacityReduced):
 
     title = "The run store does not answer"
 
-    def __init__(self, detail: str = "The run store does not answer; try again", retry_after: int = 2) -> None:
+    def __init__(
+        self, detail: str = "The run store does not answer or takes no writes; try again", retry_after: int = 2
+    ) -> None:
         super().__init__(detail, retry_after)
 
 

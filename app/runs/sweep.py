@@ -36,7 +36,7 @@ async def keep_sweeping(deps: Deps) -> None:
             await _beat(deps)
         except StoreUnavailable as error:
             deps.steadiness.lost()
-            log.warning("sweep_failed", error=error.code)
+            log.warning("sweep_failed", error=error.code, cause=type(error.__cause__).__name__)
             await asyncio.sleep(min(RETRY_S, pause_s))
             continue
         except Exception:
@@ -87,7 +87,7 @@ async def _save_all(deps: Deps, waiting: Iterator[tuple[RunKey, Reason]]) -> Non
         except StoreUnavailable as error:
             # What was not done is due again later.
             deps.steadiness.lost()
-            log.warning("sweep_failed", error=error.code)
+            log.warning("sweep_failed", error=error.code, cause=type(error.__cause__).__name__)
             return
         except Exception:
             # One run that can't be read must not keep the sweeper from the others.

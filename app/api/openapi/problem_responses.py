@@ -19,7 +19,9 @@ _OVERFLOW = problem_example(
     runId=RUN_ID,
 )
 _CAPACITY = problem_example(
-    ErrorCode.CAPACITY_REDUCED, "The run store does not answer", "The run store does not answer; try again"
+    ErrorCode.CAPACITY_REDUCED,
+    "The run store does not answer",
+    "The run store does not answer or takes no writes; try again",
 )
 _UNCONFIGURED = problem_example(
     ErrorCode.NOT_CONFIGURED,
