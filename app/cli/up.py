@@ -50,11 +50,16 @@ async def _run(settings: Settings, choice: JudgeChoice) -> None:
 
 
 async def _refuse_unfit(redis_url: SecretStr) -> None:
-    """Raise SettingsError here, and not in every process, when this Redis may lose runs."""
-    from app.adapters.redis_client import connect  # noqa: PLC0415 - keeps the other commands quick
+    """Raise SettingsError here, and not in every process, when this Redis may lose runs; tell when it is away."""
+    from app.adapters.redis_client import REDIS_ERRORS, connect  # noqa: PLC0415 - keeps the other commands quick
     from app.adapters.redis_server import refuse_unfit  # noqa: PLC0415
 
     async with connect(redis_url) as client:
+        try:
+            await client.ping()
+        except REDIS_ERRORS as error:
+            say(f"Redis does not answer ({type(error).__name__}) and is waited for; see ASSAY_REDIS_URL")
+            return
         await refuse_unfit(client)
 
 

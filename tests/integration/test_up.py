@@ -13,8 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.faults.servers import Server
 from tests.integration.cli.house import House
 from tests.integration.cli.processes import alive, until
+from tests.integration.service import free_port
 from tests.stub_judge.process import StubProcess
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="counts processes by /proc")
@@ -113,6 +115,16 @@ def test_valkey_that_dies_is_started_again_with_its_runs(make: Make) -> None:
         house.wait_for("had ended and was started again")
         asyncio.run(until(lambda: client.get("/readyz").status_code == 200))
         assert client.get(f"/v1/runs/{run['runId']}").json()["status"] == "completed"
+        assert house.end(signal.SIGINT) == 0
+
+
+def test_a_redis_that_is_not_there_yet_is_told_of_and_waited_for(make: Make, tmp_path: Path) -> None:
+    port = free_port()
+    house = make(redis_url=f"redis://127.0.0.1:{port}")
+    house.start()
+    house.wait_for("is waited for; see ASSAY_REDIS_URL")
+    with Server("valkey", tmp_path / "server", port=str(port)):
+        house.wait_for("Try it:")
         assert house.end(signal.SIGINT) == 0
 
 
