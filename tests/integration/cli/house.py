@@ -57,6 +57,8 @@ class House:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
+                # A test run under nohup would hand on that hang-ups are ignored.
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509 - one thread here
             )
 
     def wait_for(self, words: str) -> None:
