@@ -303,6 +303,10 @@ class RunStore(Protocol):
         """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
         ...
 
+    async def withdraw(self, key: RunKey) -> None:
+        """Remove a run that its caller is told was not accepted; one whose request was repeated meanwhile stays."""
+        ...
+
     async def due(self, limit: int, pause_s: float) -> list[Due]:
         """Return runs that have not ended and that nobody has shown to be in hand, and put them off for pause_s."""
         ...

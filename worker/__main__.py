@@ -1,7 +1,7 @@
 """`python -m worker`: one worker process, in the foreground, until SIGTERM or SIGINT.
 
-While Redis does not answer at the start, it waits. Exit codes: 0 stopped, 1 Redis refuses us or went away again just
-then, 2 a setting is wrong.
+While Redis does not answer or takes no writes at the start, it waits. Exit codes: 0 stopped, 1 Redis refuses us or went
+away again just then, 2 a setting is wrong.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from redis.exceptions import AuthenticationError
 from app.adapters.backoff import Backoff
 from app.adapters.redis_client import REDIS_ERRORS
 from app.adapters.rq_queue import QUEUES
+from app.domain.errors import StoreUnavailable
 from app.observe.log import configure_logging
 from app.observe.metrics import WorkerMetrics
 from app.ports import RunKey
@@ -49,12 +50,16 @@ async def _worker_when_redis_answers(settings: Settings, wired: Wired, metrics: 
     backoff = Backoff()
     while True:
         try:
-            return await asyncio.to_thread(_make_worker, settings, wired, metrics)
+            worker = await asyncio.to_thread(_make_worker, settings, wired, metrics)
+            # A full server and a replica answer all the same, and then refuse the worker's entry.
+            await wired.deps.store.ping()
         except AuthenticationError:
             raise
-        except REDIS_ERRORS as error:
-            log.warning("waiting_for_redis", error=type(error).__name__)
+        except (StoreUnavailable, *REDIS_ERRORS) as error:
+            log.warning("waiting_for_redis", error=type(error.__cause__ or error).__name__)
             await asyncio.sleep(backoff.pause_s())
+        else:
+            return worker
 
 
 def _make_worker(settings: Settings, wired: Wired, metrics: WorkerMetrics) -> AsyncWorker:

@@ -199,11 +199,19 @@ class AsyncWorker(SimpleWorker):
     async def _drain(self, executions: Executions) -> None:
         """Let what runs end within the grace, then give the rest back; what only waits for its judge, at once."""
         executions.drain()
+        if not await self._is_idle_within_grace(executions):
+            await self._give_back(executions)
+
+    async def _is_idle_within_grace(self, executions: Executions) -> bool:
         try:
             async with asyncio.timeout(self.grace) as self._patience:
                 await executions.wait_until_idle()
         except TimeoutError:
-            await self._give_back(executions)
+            return False
+        finally:
+            # A signal that comes later has no grace left to end.
+            self._patience = None
+        return True
 
     async def _give_back(self, executions: Executions) -> None:
         log.warning("jobs_given_back", worker=self.name, jobs=len(executions))

@@ -22,7 +22,8 @@ assay:writable                        string  that a write was taken            
 Fields of a run: `body` (JSON of the Run), `status`, `fingerprint`,
 `token` (counts claims: the highest is the valid one), `lease_us` (end of its lease on the server's clock), `losses`
 (claims whose lease ended, since it was last asked for), `deadline_ms`, `operation` (the last change's own id, so that a
-repeated command is known), and for DELETE: `member`, `indexes`, `idempotency`, `cache_keys`.
+repeated command is known), `repeated` (its request came again before it ended), and for DELETE: `member`, `indexes`,
+`idempotency`, `cache_keys`.
 
 Every change is one script, which checks the arrow, writes, moves the run between the indexes by status and in the due
 index, adds the event and publishes on `assay:changed`. A run that is tried again after most of its life drops out of
@@ -79,6 +80,7 @@ class RedisRunStore:
         self._run_ttl_ms = run_ttl_s * 1000
         self._idempotency_ttl_s = idempotency_ttl_s
         self._scripts = {name: script(client, "run", name) for name in RUN_SCRIPTS}
+        self._scripts["withdraw"] = script(client, "run", "withdraw", "delete")
         self._list = script(client, "list")
         self._due = script(client, "due")
         self._fence_key: bytes | None = None
@@ -195,6 +197,10 @@ class RedisRunStore:
         """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
         cache_keys: bytes | None = await self._change("delete", key)
         return None if cache_keys is None else list(dict.fromkeys(cache_keys.decode().split()))
+
+    async def withdraw(self, key: RunKey) -> None:
+        """Remove a run that its caller is told was not accepted; one whose request was repeated meanwhile stays."""
+        await self._change("withdraw", key)
 
     async def due(self, limit: int, pause_s: float) -> list[Due]:
         """Return runs that have not ended and that nobody has shown to be in hand, and put them off for pause_s."""

@@ -188,9 +188,9 @@ async def _store(deps: Deps, submission: _Submission, run_id: str, accepted: Acc
 
 
 async def _unstore(deps: Deps, new: NewRun) -> None:
-    # What the caller is told was not accepted must not be found later.
+    # What the caller is told was not accepted must not be found later, unless another request was told that it was.
     with contextlib.suppress(StoreUnavailable):
-        await deps.store.delete(new.key)
+        await deps.store.withdraw(new.key)
 
 
 async def _carry_on(deps: Deps, submission: _Submission, run: _Stored) -> Submitted:

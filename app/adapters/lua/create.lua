@@ -2,7 +2,12 @@ local body, request, status, fingerprint = ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local member, idempotency, lease_ms, deadline_ms = ARGV[9], ARGV[10], tonumber(ARGV[11]), ARGV[12]
 
 if redis.call('EXISTS', RUN) == 1 then
-  return {done_before() and 1 or 0, unpack(redis.call('HMGET', RUN, 'body', 'status', 'fingerprint'))}
+  local is_new, before = done_before(), read('status')
+  -- Whoever repeats the request is told of the run and counts on it: it can't be withdrawn any more.
+  if not is_new and (before == 'queued' or before == 'running') and not read('repeated') then
+    redis.call('HSET', RUN, 'repeated', 1)
+  end
+  return {is_new and 1 or 0, unpack(redis.call('HMGET', RUN, 'body', 'status', 'fingerprint'))}
 end
 
 local indexes = {}

@@ -36,6 +36,7 @@ OPERATIONS: dict[str, Callable[[RedisRunStore], Awaitable[object]]] = {
     "cancel": lambda store: store.cancel(NEW.key, datetime.now(UTC)),
     "requeue": lambda store: store.requeue(NEW.key, NEW.run),
     "delete": lambda store: store.delete(NEW.key),
+    "withdraw": lambda store: store.withdraw(NEW.key),
     "due": lambda store: store.due(10, 60),
     "may_sweep": lambda store: store.may_sweep(60),
     "list_page": lambda store: store.list_page(ListQuery("default")),

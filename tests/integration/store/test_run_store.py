@@ -461,6 +461,29 @@ async def test_after_delete_nothing_holds_the_id_or_the_text(
     assert TEXT not in found
 
 
+@pytest.mark.parametrize("lease_s", [None, LEASE_S])
+async def test_a_withdrawn_run_leaves_nothing(
+    store: RedisRunStore, client: Redis, new_run: NewRuns, lease_s: float | None
+):
+    new = new_run("withdrawn-run", idempotency_key="once")
+    await store.remember("default", "once", new.fingerprint, ("withdrawn-run",))
+    await store.create(new, claim_lease_s=lease_s)
+    await store.withdraw(new.key)
+    assert "withdrawn-run" not in await everything(client)
+    await store.withdraw(new.key)
+
+
+@pytest.mark.parametrize("lease_s", [None, LEASE_S])
+async def test_a_run_is_not_withdrawn_once_a_repeat_of_its_request_was_told_of_it(
+    store: RedisRunStore, new_run: NewRuns, lease_s: float | None
+):
+    new = new_run()
+    await store.create(new, claim_lease_s=lease_s)
+    again, _ = await store.create(new, claim_lease_s=lease_s)
+    await store.withdraw(new.key)
+    assert await store.get(new.key) == again.stored
+
+
 async def test_a_worker_that_goes_on_writes_nothing_of_a_deleted_run(
     store: RedisRunStore, client: Redis, new_run: NewRuns
 ):

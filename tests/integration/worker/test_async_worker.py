@@ -239,6 +239,33 @@ async def test_a_job_that_swallows_a_cancellation_is_given_back_all_the_same(
 
 
 @pytest.mark.anyio
+async def test_a_signal_after_the_grace_changes_nothing(
+    queue: RqRunQueue, client: redis.Redis, valkey_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.worker.SAME_SIGNAL_S", 0.0)
+    begun, given_back, let_go = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def execute(tenant: str, run_id: str) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            given_back.set()
+            await let_go.wait()
+
+    await queue.enqueue(key("1"), Priority.NORMAL, 60)
+    worker = await asyncio.to_thread(make_worker, valkey_url, execute, grace=0.1)
+    running = asyncio.create_task(worker.run())
+    await begun.wait()
+    worker.stop()
+    await given_back.wait()
+    worker.stop()
+    let_go.set()
+    assert await running == 1
+    assert client.llen(NORMAL) == 1
+
+
+@pytest.mark.anyio
 async def test_suspended_workers_take_nothing_until_they_are_resumed(
     queue: RqRunQueue, client: redis.Redis, valkey_url: str
 ) -> None:

@@ -69,6 +69,22 @@ def test_a_worker_that_is_there_before_its_redis_waits_for_it(tmp_path: Path) ->
         process.communicate()
 
 
+def test_a_worker_waits_for_a_redis_that_takes_no_writes(tmp_path: Path) -> None:
+    with Server("valkey", tmp_path / "server", maxmemory="1") as server, redis.Redis.from_url(server.url) as client:
+        process = start(tmp_path, redis_url=server.url, worker_metrics_port="0")
+        try:
+            assert process.stderr is not None
+            assert any("waiting_for_redis" in line for line in process.stderr)
+            client.config_set("maxmemory", 0)
+            assert any("worker_started" in line for line in process.stderr)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=START_S)
+            assert process.returncode == 0
+        finally:
+            process.kill()
+            process.communicate()
+
+
 def test_a_redis_that_does_not_know_us_stops_the_start_with_a_line_without_the_password(
     tmp_path: Path, valkey_url: str
 ) -> None:
