@@ -28,7 +28,8 @@ from app.ports import Clock
 log = structlog.get_logger()
 
 CHANNEL = "assay:judge-pauses"
-LONGEST_S = 3_600.0
+# Whoever asks for longer, by mistake or for a day, is asked again now and then: one call each time.
+LONGEST_S = 600.0
 # Calls that are refused together ask for the same pause; what adds less than this is not told again.
 _NEWS_S = 0.05
 
@@ -54,7 +55,7 @@ class JudgePauses:
         return max(0.0, self._until.get(name, -math.inf) - self._clock.monotonic())
 
     def pause(self, name: str, seconds: float) -> None:
-        """Leave this judge alone for so long, an hour at most: this process at once, the others when they hear it."""
+        """Leave this judge alone for so long, LONGEST_S at most: this process at once, the others when they hear it."""
         seconds = min(seconds, LONGEST_S)
         if seconds < self.left_s(name) + _NEWS_S:
             return

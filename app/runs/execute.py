@@ -197,10 +197,13 @@ def _finish_later(deps: Deps, claim: Claim, judged: _Judged) -> None:
 
 
 async def _give_back(deps: Deps, claim: Claim, judged: _Judged) -> None:
-    # The lease would end by itself; giving back at once only saves the next worker the wait.
-    with contextlib.suppress(StoreUnavailable):
-        if await asyncio.shield(deps.store.release(claim, judged.unwritten_keys)):
-            tell_recovery(deps, Reason.GIVEN_BACK, claim.key.run_id)
+    async def release() -> None:
+        # The lease would end by itself; giving back at once only saves the next worker the wait.
+        with contextlib.suppress(StoreUnavailable):
+            if await deps.store.release(claim, judged.unwritten_keys):
+                tell_recovery(deps, Reason.GIVEN_BACK, claim.key.run_id)
+
+    await asyncio.shield(release())
 
 
 async def _forget_answers_of_the_ended(deps: Deps, claim: Claim, judged: _Judged) -> None:
