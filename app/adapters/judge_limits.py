@@ -122,37 +122,42 @@ class JudgeLimiter:
 
     async def _first_in_line(self, tokens: int, lease_s: float, wanted: Callable[[], bool]) -> Admission | None:
         lease, looks, outage = secrets.token_hex(8), Backoff(FIRST_LOOK_S, LONGEST_LOOK_S), Backoff()
-        while wanted():
-            self._settled_one.clear()
-            try:
-                answer = await self._ask(lease, tokens, lease_s)
-            except REDIS_ERRORS as error:
-                self._is_away(error)
-                await asyncio.sleep(outage.pause_s())
-                continue
-            self._away = False
-            if isinstance(answer, Admission):
-                return answer
-            self._refused_by, self._refusals = answer.limit, self._refusals + 1
-            if answer.wait_s is None:
-                await self._until_settled(looks.pause_s())
-            elif answer.limit == "tokens":
-                # A call that ends frees what it did not use.
-                await self._until_settled(min(answer.wait_s, LOOK_UP_S))
-            else:
-                await self._until_window_moves(answer.wait_s, wanted)
-        return None
+        may_be_admitted = False
+        try:
+            while wanted():
+                self._settled_one.clear()
+                may_be_admitted = True
+                try:
+                    answer = await self._ask(lease, tokens, lease_s)
+                except REDIS_ERRORS as error:
+                    self._is_away(error)
+                    await asyncio.sleep(outage.pause_s())
+                    continue
+                may_be_admitted = self._away = False
+                if isinstance(answer, Admission):
+                    return answer
+                self._refused_by, self._refusals = answer.limit, self._refusals + 1
+                await self._until_it_may_fit(answer, looks, wanted)
+            return None
+        finally:
+            if may_be_admitted:
+                # Its answer was lost, or not waited for.
+                self.settle(Admission(lease, tokens, 0), 0)
 
-    async def _ask(self, lease: str, tokens: int, lease_s: float) -> "Admission | _Refusal":
+    async def _until_it_may_fit(self, refusal: _Refusal, looks: Backoff, wanted: Callable[[], bool]) -> None:
+        if refusal.wait_s is None:
+            await self._until_settled(looks.pause_s())
+        elif refusal.limit == "tokens":
+            # A call that ends frees what it did not use.
+            await self._until_settled(min(refusal.wait_s, LOOK_UP_S))
+        else:
+            await self._until_window_moves(refusal.wait_s, wanted)
+
+    async def _ask(self, lease: str, tokens: int, lease_s: float) -> Admission | _Refusal:
         limits = (self._limits.requests_per_minute, self._limits.tokens_per_minute, self._limits.in_flight)
         now_ms = self._now_ms() if self._now_ms else ""
         arguments = [lease, int(lease_s * 1000), self._kept_s, *(limit or 0 for limit in limits), tokens, now_ms]
-        try:
-            wait_ms, limit, *second = await self._admit(keys=self._keys, args=arguments)
-        except asyncio.CancelledError:
-            # It may be admitted all the same.
-            self.settle(Admission(lease, tokens, 0), 0)
-            raise
+        wait_ms, limit, *second = await self._admit(keys=self._keys, args=arguments)
         if second:
             return Admission(lease, tokens, second[0])
         return _Refusal(limit.decode(), None if wait_ms == _UNKNOWN else wait_ms / 1000)

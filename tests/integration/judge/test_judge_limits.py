@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -276,6 +277,26 @@ async def test_a_cancelled_caller_keeps_no_place(clients: Callable[[], Redis]) -
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     await process.limiter.aclose()
+
+    await process.admit(within_s=5.0)
+
+
+async def test_a_place_that_was_granted_unheard_is_given_back(
+    clients: Callable[[], Redis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, is_wanted = Process(clients(), Limits(in_flight=1)), True
+    admit = process.limiter._admit
+
+    async def lose_the_answer(**call: Any) -> None:
+        nonlocal is_wanted
+        await admit(**call)
+        is_wanted = False
+        raise ConnectionResetError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(process.limiter, "_admit", lose_the_answer)
+        deadline = CLOCK.monotonic() + PATIENCE_S
+        assert await process.limiter.admit(10, lease_s=30.0, deadline=deadline, wanted=lambda: is_wanted) is None
 
     await process.admit(within_s=5.0)
 
