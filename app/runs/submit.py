@@ -145,7 +145,8 @@ async def _settled_run_ids(
     deps: Deps, submission: _Submission, scorer_id: str | None, run_ids: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the ids under which these runs stand, or shall: those of the first request with the Idempotency-Key."""
-    if submission.queued:
+    # Who names a wait, however short, may be left to the queue when it is over.
+    if submission.queued or submission.wait_s is not None:
         await _check_room(deps, submission, run_ids)
     if submission.idempotency_key is None:
         return run_ids

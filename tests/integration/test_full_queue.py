@@ -50,6 +50,19 @@ def test_a_full_queue_refuses_and_stores_nothing(
         assert is_answered(service, runs[0]["runId"])
 
 
+def test_no_wait_leads_past_a_full_queue(valkey_url: str, tmp_path: Path) -> None:
+    """An inline request with a short wait is a queued one by another name."""
+    with (
+        Service(valkey_url, tmp_path, workers=0, queue_limit="1") as service,
+        redis.Redis.from_url(valkey_url) as client,
+    ):
+        first = service.score(output=unique(), mode="queued").json()["runId"]
+        for wait in ("wait=0", "wait=1"):
+            answer = service.score(output=unique(), headers={"Prefer": wait})
+            assert (answer.status_code, answer.json()["code"]) == (503, "capacity_reduced")
+        assert [name.rsplit(b":", 1)[1].decode() for name in client.scan_iter("assay:*:run:*")] == [first]
+
+
 def is_answered(service: Service, run_id: str) -> bool:
     """Whether reads and inline runs go on while nothing is taken into the queue."""
     seen: httpx.Response = service.client.get(f"/v1/runs/{run_id}")
