@@ -12,7 +12,7 @@ from app.adapters.chat_failures import failure, no_completion, refused_by_filter
 from app.adapters.chat_outcome import Answer, CallFailed, Outcome
 from app.adapters.chat_payload import chat_payload
 from app.adapters.chat_reply import read_reply
-from app.adapters.judge_gate import JudgeGate, Passage
+from app.adapters.judge_gate import LONGEST_EXHAUSTED_S, JudgeGate, Passage
 from app.adapters.judge_http import Endpoint
 from app.adapters.judge_spec import JudgeSpec
 from app.adapters.lending import lent_when_long
@@ -191,7 +191,7 @@ class ChatHttpModel:
         if refused_by_filter(answer, complaint):
             return Completion("", FinishReason.REFUSAL, self.id)
         now = self._clock.now()
-        wait_s = retry_after_s(answer.headers, now) or exhausted_for_s(answer.headers, now)
+        wait_s = retry_after_s(answer.headers, now) or min(exhausted_for_s(answer.headers, now), LONGEST_EXHAUSTED_S)
         failed = failure(answer, complaint, key_name=self._spec.key_name, retry_after_s=wait_s)
         narrower = dialect.without(complaint) if answer.status in _TEACHING else None
         if narrower is not None and not failed.retry and failed.becomes is not ContextOverflow:

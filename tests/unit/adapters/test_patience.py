@@ -153,6 +153,17 @@ async def test_headers_of_a_good_answer_hold_back_the_next_call(reset: str, held
     assert harness.counts.waits[0][:2] == ("acme/judge", "paused")
 
 
+async def test_a_run_waits_for_a_day_that_rate_headers_speak_of_a_minute_at_a_time() -> None:
+    exhausted = refusal(429, "slow down")
+    exhausted.headers.update({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "24h0m0s"})
+    harness, slot = away_until(90.0, exhausted)
+
+    answer = await harness.model.complete(PROMPT, deadline=harness.clock.seconds + 300.0, slot=slot)
+
+    assert answer.text == TEXT
+    assert len(harness.requests) == 3
+
+
 async def test_a_429_without_a_word_pauses_for_longer_every_time() -> None:
     harness = Harness(in_turn(refusal(429, "slow down")), max_retries=0)
     held = []
