@@ -42,6 +42,7 @@ class JudgePauses:
         self._client = client
         self._until: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._backoff = Backoff()
         if client is not None:
             self._write = script(client, "judge_pause")
             self._read = script(client, "judge_pauses")
@@ -87,17 +88,18 @@ class JudgePauses:
             await self._write(keys=[_key(name)], args=[math.ceil(seconds * 1000), CHANNEL, name])
 
     async def _follow_others(self, client: Redis) -> None:
-        backoff = Backoff()
         while True:
             with suppress(*REDIS_ERRORS):
                 await listen(client, CHANNEL, self._hear)
-            await asyncio.sleep(backoff.pause_s())
+            await asyncio.sleep(self._backoff.pause_s())
 
     def _hear(self, message: dict[str, Any]) -> None:
         if message["type"] == "message":
-            name, _, milliseconds = message["data"].decode().partition(" ")
-            self._prolong(name, int(milliseconds))
+            name, _, milliseconds = message["data"].partition(b" ")
+            if milliseconds.isdigit():
+                self._prolong(name.decode(errors="replace"), int(milliseconds))
         elif message["type"] == "subscribe":
+            self._backoff.reset()
             # Something may have been told while nobody listened here.
             self._begin(self._catch_up())
 

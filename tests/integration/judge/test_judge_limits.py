@@ -336,6 +336,8 @@ async def test_a_pause_is_told_to_those_who_listen_without_being_asked(clients: 
         while not dict(await client.pubsub_numsub(CHANNEL))[CHANNEL.encode()]:  # noqa: ASYNC110 - Redis knows
             await asyncio.sleep(0.01)
 
+    # Whatever else somebody publishes there must not end the listening.
+    await client.publish(CHANNEL, b"\xff no pause")
     one.pause("judge", 20.0)
     await known_to(other)
     one.pause("judge", 40.0)
