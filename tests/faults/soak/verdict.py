@@ -20,7 +20,16 @@ BATCH = 500
 # A call that was under way when something broke may be paid for again.
 MARGIN_S = 20.0
 TENANT = "default"
-LEFT_BEHIND = ("rq:job:*", "rq:wip:*", "rq:queue:*", "rq:execution*", "rq:intermediate*", "assay:due*")
+LEFT_BEHIND = (
+    "rq:job:*",
+    "rq:wip:*",
+    "rq:queue:*",
+    "rq:backlog:*",
+    "rq:callers:*",
+    "rq:execution*",
+    "rq:intermediate*",
+    "assay:due*",
+)
 
 
 @dataclass(slots=True)
