@@ -11,9 +11,9 @@ import structlog
 
 from app.domain.errors import StoreUnavailable
 from app.domain.run import Run
-from app.ports import Due, RunKey
+from app.ports import RunKey
 from app.runs.deps import Deps
-from app.runs.overdue import LATE_S, end_overdue
+from app.runs.overdue import end_overdue, is_late
 from app.runs.queueing import enqueue
 from app.runs.recovery import Reason, tell_recovery
 
@@ -60,16 +60,12 @@ async def sweep(deps: Deps) -> None:
     """Look after the runs that are due, at most BATCH x BATCHES of them. Raises StoreUnavailable."""
     for _ in range(BATCHES):
         due = await deps.store.due(BATCH, PUT_OFF_S)
-        late = [run.key for run in due if _is_late(deps, run)]
-        lost = await deps.queue.missing([run.key for run in due if not _is_late(deps, run)])
+        late = {run.key for run in due if is_late(deps, run.deadline_at)}
+        lost = await deps.queue.missing([run.key for run in due if run.key not in late])
         deps.steadiness.seen()
         await _look_after(deps, [*((key, Reason.OVERDUE) for key in late), *((key, Reason.JOB_LOST) for key in lost)])
         if len(due) < BATCH or not deps.steadiness.is_steady:
             return
-
-
-def _is_late(deps: Deps, run: Due) -> bool:
-    return run.deadline_at is not None and (deps.clock.now() - run.deadline_at).total_seconds() > LATE_S
 
 
 async def _look_after(deps: Deps, runs: Iterable[tuple[RunKey, Reason]]) -> None:
