@@ -29,7 +29,7 @@ _CHECK_BYTES = 6
 
 
 def home(tenant: str) -> str:
-    """Return what all keys of a tenant begin with; braces keep them in one slot of a Redis Cluster."""
+    """Return what all keys of a tenant begin with."""
     return f"assay:{{{quote(tenant, safe='')}}}:"
 
 
