@@ -303,8 +303,8 @@ class RunStore(Protocol):
         """Remove every trace; returns the cache keys the run wrote, None when it was unknown."""
         ...
 
-    async def withdraw(self, key: RunKey) -> None:
-        """Remove a run that its caller is told was not accepted; one whose request was repeated meanwhile stays."""
+    async def withdraw(self, key: RunKey) -> bool:
+        """Remove a run that its caller is told was not accepted; False when its request was repeated meanwhile."""
         ...
 
     async def due(self, limit: int, pause_s: float) -> list[Due]:
@@ -382,8 +382,12 @@ class RunQueue(Protocol):
         """Raise CapacityReduced when the queue is full; asked before a run is accepted."""
         ...
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None:
-        """Put an accepted run in line, for which there is always room; raises StoreUnavailable.
+    async def enqueue(
+        self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "", if_room: bool = False
+    ) -> None:
+        """Put a run in line; raises StoreUnavailable.
+
+        For an accepted run there is always room; with `if_room`, raises CapacityReduced when the queue is full.
 
         A run that waits already keeps its place. Runs of one priority are taken from its callers in turn.
         """

@@ -198,9 +198,9 @@ class RedisRunStore:
         cache_keys: bytes | None = await self._change("delete", key)
         return None if cache_keys is None else list(dict.fromkeys(cache_keys.decode().split()))
 
-    async def withdraw(self, key: RunKey) -> None:
-        """Remove a run that its caller is told was not accepted; one whose request was repeated meanwhile stays."""
-        await self._change("withdraw", key)
+    async def withdraw(self, key: RunKey) -> bool:
+        """Remove a run that its caller is told was not accepted; False when its request was repeated meanwhile."""
+        return await self._change("withdraw", key) is not None
 
     async def due(self, limit: int, pause_s: float) -> list[Due]:
         """Return runs that have not ended and that nobody has shown to be in hand, and put them off for pause_s."""

@@ -27,6 +27,7 @@ from app.ports import QueueDepth, RunKey
 
 JOB_FUNCTION = "worker.jobs.execute"
 JOB_DESCRIPTION = "run"
+FULL = "The queue is full; try again later"
 # Highest first, which is the order of Priority.
 QUEUES: Mapping[Priority, str] = MappingProxyType({priority: f"assay-{priority.value}" for priority in Priority})
 # Bounds the transport only: the run store counts how often a run was lost, and ends it long before.
@@ -53,24 +54,28 @@ class RqRunQueue:
         self._missing = script(client, "rq_names", "rq_line", "rq_missing")
         self._workers = script(client, "rq_names", "rq_workers")
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None:
+    async def enqueue(
+        self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "", if_room: bool = False
+    ) -> None:
         """Put a run in line; a run that waits already keeps its place, one whose job ended or runs gets a new job.
 
         Beyond the next 64, runs of one priority are taken from their callers in turn. `timeout_s` bounds one execution.
-        Raises StoreUnavailable when Redis is away.
+        Raises StoreUnavailable when Redis is away, CapacityReduced with `if_room` when the queue is full.
         """
         job = self._job(key, QUEUES[priority], math.ceil(timeout_s))
         stored = job.to_dict() | ({"caller": caller} if caller else {})
         fields = [part for item in stored.items() for part in item]
-        header: list[Any] = [RQ_KEY_PREFIX, job.id, job.origin, job.ttl or 0, caller]
+        header: list[Any] = [RQ_KEY_PREFIX, job.id, job.origin, job.ttl or 0, caller, self._limit if if_room else ""]
         async with store_answers():
-            await self._enqueue(args=[*header, len(QUEUES), *QUEUES.values(), *fields])
+            answer = await self._enqueue(args=[*header, len(QUEUES), *QUEUES.values(), *fields])
+        if answer == b"full":
+            raise CapacityReduced(FULL)
 
     async def check_room(self) -> None:
         """Raise CapacityReduced when the queue holds as many jobs as it may."""
         depth = await self.depth()
         if sum(depth.by_priority.values()) >= self._limit:
-            raise CapacityReduced("The queue is full; try again later")
+            raise CapacityReduced(FULL)
 
     async def remove(self, key: RunKey) -> None:
         """Take a run out of line and delete every trace of its job, running or ended."""

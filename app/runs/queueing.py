@@ -11,15 +11,15 @@ from app.runs.deps import Deps
 JOB_MARGIN_S = 10.0
 
 
-async def enqueue(deps: Deps, key: RunKey, run: Run, request: RunRequest) -> None:
+async def enqueue(deps: Deps, key: RunKey, run: Run, request: RunRequest, *, if_room: bool = False) -> None:
     """Put a stored run in line; its job may take a little longer than the run, which ends itself at its deadline.
 
-    A run that waits already keeps its place. Raises StoreUnavailable.
+    A run that waits already keeps its place. Raises StoreUnavailable, CapacityReduced with `if_room` when it is full.
     """
     left = deps.policy.run_timeout_ms / 1000
     if run.deadline_at is not None:
         left = max((run.deadline_at - deps.clock.now()).total_seconds(), 0.0)
-    await deps.queue.enqueue(key, request.priority, left + JOB_MARGIN_S, caller=request.caller)
+    await deps.queue.enqueue(key, request.priority, left + JOB_MARGIN_S, caller=request.caller, if_room=if_room)
 
 
 async def caller_digest(deps: Deps, tenant: str, caller: bytes) -> str:

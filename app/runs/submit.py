@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.errors import CapacityReduced, IdempotencyConflict, NotFound, StoreUnavailable
@@ -56,6 +57,11 @@ class _Stored:
         """Whether this request stored it."""
         return self.before is None
 
+    @property
+    def status(self) -> RunStatus:
+        """Where the run stands."""
+        return self.new.run.status if self.before is None else self.before.status
+
 
 async def submit_run(
     deps: Deps,
@@ -83,6 +89,7 @@ async def submit_run(
     async with _turn(deps, submission):
         (run_id,) = await _settled_run_ids(deps, submission, scorer_id, (body.run_id or new_run_id(),))
         run = await _store(deps, submission, run_id, accepted)
+    await _line_up(deps, [run])
     return await _carry_on(deps, submission, run)
 
 
@@ -105,6 +112,7 @@ async def submit_runs(
     async with _turn(deps, submission):
         run_ids = await _settled_run_ids(deps, submission, None, run_ids_for(body, accepted))
         runs = await _store_all(deps, submission, run_ids, accepted)
+    await _line_up(deps, runs)
     # Every run is seen to its end before an error is told, so that none goes on behind the caller's back.
     outcomes = await asyncio.gather(*(_carry_on(deps, submission, run) for run in runs), return_exceptions=True)
     return [_told(run, outcome) for run, outcome in zip(runs, outcomes, strict=True)]
@@ -125,9 +133,7 @@ async def _store_all(
     stored = [outcome for outcome in outcomes if isinstance(outcome, _Stored)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if failures:
-        for run in stored:
-            if run.is_new:
-                await _unstore(deps, run.new)
+        await _unstore(deps, stored)
         raise failures[0]
     return stored
 
@@ -188,33 +194,39 @@ async def _store(deps: Deps, submission: _Submission, run_id: str, accepted: Acc
     return _Stored(new, created.stored, None)
 
 
-async def _unstore(deps: Deps, new: NewRun) -> None:
+async def _line_up(deps: Deps, runs: Sequence[_Stored]) -> None:
+    """Put all that is queued in line, or nothing: a repeat too, since the first request may have died before."""
+    outcomes = await asyncio.gather(
+        *(
+            enqueue(deps, run.new.key, run.new.run, run.new.request, if_room=run.is_new)
+            for run in runs
+            if run.status is RunStatus.QUEUED
+        ),
+        return_exceptions=True,
+    )
+    failures = [outcome for outcome in outcomes if outcome is not None]
+    if failures:
+        await _unstore(deps, runs)
+        raise failures[0]
+
+
+async def _unstore(deps: Deps, runs: Sequence[_Stored]) -> None:
     # What the caller is told was not accepted must not be found later, unless another request was told that it was.
     with contextlib.suppress(StoreUnavailable):
-        await deps.store.withdraw(new.key)
+        for run in runs:
+            if run.is_new and await deps.store.withdraw(run.new.key):
+                await deps.queue.remove(run.new.key)
 
 
 async def _carry_on(deps: Deps, submission: _Submission, run: _Stored) -> Submitted:
-    """Execute a stored run, put it in line or join it, and return it as it stands when the caller is answered."""
+    """Execute a stored run or join it, and return it as it stands when the caller is answered."""
     if submission.body.store is StorePolicy.NONE:
         return answered(await execute_unstored(deps, Claim(run.new.key, 0, run.new.run, run.new.request)))
     if run.claim is not None:
         return await execute_inline(deps, run.claim, submission.wait_limit_s(deps))
     key, replayed = run.new.key, not run.is_new
     stored = run.before or StoredRun(run.new.run.model_dump_json().encode(), RunStatus.QUEUED, run.new.fingerprint)
-    if stored.status is RunStatus.QUEUED:
-        await _enqueue(deps, run)
     if stored.status.ended or (submission.queued and submission.wait_s is None):
         return submitted(key.run_id, stored, replayed=replayed)
     wait_s = submission.wait_limit_s(deps)
     return await join_run(deps, run.new, wait_s, take_over=not submission.queued, replayed=replayed)
-
-
-async def _enqueue(deps: Deps, run: _Stored) -> None:
-    """Put the run in line; a repeat does so too, since the first request may have died before."""
-    try:
-        await enqueue(deps, run.new.key, run.new.run, run.new.request)
-    except StoreUnavailable:
-        if run.is_new:
-            await _unstore(deps, run.new)
-        raise

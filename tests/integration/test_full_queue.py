@@ -28,11 +28,11 @@ def test_a_full_queue_refuses_and_stores_nothing(
     valkey_url: str, tmp_path: Path, path: str, body: Callable[[], dict[str, object]]
 ) -> None:
     with (
-        Service(valkey_url, tmp_path, workers=0, queue_limit=str(LIMIT)) as service,
+        Service(valkey_url, tmp_path, workers=0, apis=2, queue_limit=str(LIMIT)) as service,
         redis.Redis.from_url(valkey_url) as client,
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
-        answers = list(pool.map(lambda _: service.client.post(path, json=body()), range(POSTS)))
+        answers = list(pool.map(lambda turn: service.clients[turn % 2].post(path, json=body()), range(POSTS)))
         refused = [answer for answer in answers if answer.status_code == 503]
         accepted = [answer for answer in answers if answer.status_code == 202]
         runs = list(itertools.chain.from_iterable(answer.json().get("runs", [answer.json()]) for answer in accepted))
@@ -40,9 +40,9 @@ def test_a_full_queue_refuses_and_stores_nothing(
         for answer in refused:
             assert answer.json()["code"] == "capacity_reduced"
             assert int(answer.headers["Retry-After"]) > 0
-        # What looked for room at the same moment found the same room.
+        # Two scorers' runs find room together or not at all.
         each = len(runs) // len(accepted)
-        assert LIMIT <= len(runs) <= LIMIT + AT_ONCE * each
+        assert LIMIT - each < len(runs) <= LIMIT
         assert {name.rsplit(b":", 1)[1].decode() for name in client.scan_iter("assay:*:run:*")} == {
             run["runId"] for run in runs
         }

@@ -7,7 +7,7 @@ end
 local depth = {}
 for i = 2, #ARGV do
   local list, backlog = LIST .. ARGV[i], BACKLOG .. ARGV[i]
-  depth[#depth + 1] = redis.call('LLEN', list) + redis.call('ZCARD', backlog)
+  depth[#depth + 1] = length(ARGV[i])
   depth[#depth + 1] = since(redis.call('LINDEX', list, 0))
   depth[#depth + 1] = since(redis.call('ZRANGE', backlog, 0, 0)[1])
 end

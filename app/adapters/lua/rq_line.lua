@@ -17,6 +17,10 @@ local function backlog_of(queue, caller)
   return BACKLOG .. queue .. ':' .. caller
 end
 
+local function length(queue)
+  return redis.call('LLEN', LIST .. queue) + redis.call('ZCARD', BACKLOG .. queue)
+end
+
 local function leave_backlog(id, queue, caller)
   if redis.call('ZREM', BACKLOG .. queue, id) == 1 then
     redis.call('ZREM', backlog_of(queue, caller), id)

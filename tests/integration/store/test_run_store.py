@@ -468,9 +468,9 @@ async def test_a_withdrawn_run_leaves_nothing(
     new = new_run("withdrawn-run", idempotency_key="once")
     await store.remember("default", "once", new.fingerprint, ("withdrawn-run",))
     await store.create(new, claim_lease_s=lease_s)
-    await store.withdraw(new.key)
+    assert await store.withdraw(new.key)
     assert "withdrawn-run" not in await everything(client)
-    await store.withdraw(new.key)
+    assert not await store.withdraw(new.key)
 
 
 @pytest.mark.parametrize("lease_s", [None, LEASE_S])
@@ -480,7 +480,7 @@ async def test_a_run_is_not_withdrawn_once_a_repeat_of_its_request_was_told_of_i
     new = new_run()
     await store.create(new, claim_lease_s=lease_s)
     again, _ = await store.create(new, claim_lease_s=lease_s)
-    await store.withdraw(new.key)
+    assert not await store.withdraw(new.key)
     assert await store.get(new.key) == again.stored
 
 

@@ -112,7 +112,11 @@ async def test_a_full_queue_has_no_room(valkey_url: str, client: redis.Redis) ->
         with pytest.raises(CapacityReduced):
             await queue.check_room()
         assert set(client.scan_iter()) == before
-        # What was accepted while there was room finds a place, even when others were quicker.
+        with pytest.raises(CapacityReduced):
+            await queue.enqueue(key("3"), Priority.NORMAL, 60, if_room=True)
+        assert set(client.scan_iter()) == before
+        # What waits already keeps its place, and for what was accepted before there is one.
+        await queue.enqueue(key("1"), Priority.HIGH, 60, if_room=True)
         await queue.enqueue(key("1"), Priority.HIGH, 60)
         await queue.enqueue(key("3"), Priority.NORMAL, 60)
         assert sum((await queue.depth()).by_priority.values()) == 3

@@ -128,7 +128,9 @@ class Queue:
     async def missing(self, keys: Sequence[RunKey]) -> list[RunKey]:
         return []
 
-    async def enqueue(self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "") -> None: ...
+    async def enqueue(
+        self, key: RunKey, priority: Priority, timeout_s: float, *, caller: str = "", if_room: bool = False
+    ) -> None: ...
 
     async def check_room(self) -> None: ...
 
