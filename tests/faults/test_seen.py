@@ -1,5 +1,6 @@
 """What went wrong can be seen: recoveries are counted, and nobody has to guess that no worker is alive."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,13 @@ def doctor(service: Service) -> str:
     return done.stdout
 
 
+def told(service: Service, event: str) -> set[tuple[str, str]]:
+    """Return the runs, and the reasons, of which the workers' log has this event."""
+    lines = [line for line in (service.folder / "worker.log").read_text().splitlines() if line.startswith("{")]
+    entries = [json.loads(line) for line in lines]
+    return {(entry["run_id"], entry["reason"]) for entry in entries if entry["event"] == event}
+
+
 def test_recoveries_are_counted_and_a_missing_worker_is_named(server: Server, tmp_path: Path) -> None:
     port = free_port()
     with Service(server.url, tmp_path, worker_metrics_port=str(port)) as service:
@@ -50,9 +58,31 @@ def test_recoveries_are_counted_and_a_missing_worker_is_named(server: Server, tm
         runs = callers.ends(posted)
         assert {run["status"] for run in runs} == {"completed"}
         assert NO_WORKER not in doctor(service)
+        assert samples(port, "assay_run_attempts_sum") == {"": 2.0 * len(posted)}
+        assert 0.0 <= samples(service.port, "assay_worker_heartbeat_age_seconds")[""] < GONE_S
+        assert told(service, "run_recovered") >= {(one.run_id, "lease_expired") for one in posted}
         recovered = sum(samples(port, "assay_recoveries_total").values()) + sum(
             samples(service.port, "assay_recoveries_total").values()
         )
         assert recovered >= len(posted)
         assert samples(port, "assay_recoveries_total")['{reason="lease_expired"}'] == len(posted)
         assert samples(port, "assay_judge_breaker_state") == {'{model="stub/judge"}': 0.0}
+
+
+def test_a_judge_that_is_broken_and_calls_that_wait_are_seen(server: Server, tmp_path: Path) -> None:
+    port = free_port()
+    model = '{model="stub/judge"}'
+    with Service(
+        server.url, tmp_path, worker_metrics_port=str(port), judge_max_in_flight_total="2", delay_ms=50
+    ) as service:
+        callers = Callers(service.stub, service.clients)
+        service.stub.script({"status": 500, "body": {"error": {"message": "broken"}}, "times": None})
+        posted = callers.post(10)
+        until(lambda: samples(port, "assay_judge_breaker_state") == {model: 2.0}, "the breaker opens")
+        assert samples(port, "assay_judge_breaker_openings_total")[model] >= 1
+        service.stub.unscript()
+        assert {run["status"] for run in callers.ends(posted)} == {"completed"}
+        assert samples(port, "assay_judge_breaker_state") == {model: 0.0}
+        waits = samples(port, "assay_judge_wait_seconds_count")
+        for cause in ("breaker", "in_flight"):
+            assert waits[f'{{cause="{cause}",model="stub/judge"}}'] > 0
