@@ -1,6 +1,7 @@
 """The lease of a claim: kept while the run is executed, and looked at before anything is paid for."""
 
-from contextlib import suppress
+import asyncio
+from collections.abc import Awaitable, Callable
 
 from app.domain.errors import StoreUnavailable
 from app.ports import ChatModel, Claim, Completion, Prompt, Slot
@@ -17,9 +18,10 @@ class ClaimLost(Exception):
 class Lease:
     """What a claim's holder knows of its lease."""
 
-    def __init__(self, deps: Deps, claim: Claim) -> None:
+    def __init__(self, deps: Deps, claim: Claim, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._deps = deps
         self._claim = claim
+        self._pause = pause
         self._lease_s = deps.policy.lease_s
         self._until = deps.clock.monotonic() + self._lease_s
 
@@ -37,16 +39,17 @@ class Lease:
                     pause_s = min(every_s, RETRY_S)
 
     async def confirm(self) -> None:
-        """Make sure that the run is still ours; raises ClaimLost.
+        """Make sure that the run is still ours, however long that takes; raises ClaimLost.
 
-        A process that was frozen does not know that its lease has ended. While the store is away nobody else can take
-        the run either, and its holder goes on.
+        A process that was frozen does not know that its lease has ended. One that can't reach the store does not know
+        whether others can: what it asked for now might be paid for twice.
         """
-        if self._deps.clock.monotonic() < self._until:
-            return
-        with suppress(StoreUnavailable):
-            if not await self._renew():
-                raise ClaimLost
+        while self._deps.clock.monotonic() >= self._until:
+            try:
+                if not await self._renew():
+                    raise ClaimLost
+            except StoreUnavailable:
+                await self._pause(RETRY_S)
 
     async def _renew(self) -> bool:
         asked = self._deps.clock.monotonic()

@@ -108,6 +108,35 @@ def test_redis_can_not_be_reached(server: Server, tmp_path: Path, record: Record
         )
 
 
+def test_one_worker_alone_can_not_reach_redis(server: Server, tmp_path: Path, record: Record) -> None:
+    """Another takes its runs over; whoever can't know whose they are pays for nothing more."""
+    runs = 20
+    with (
+        Proxy(server.port) as proxy,
+        Service(server.url, tmp_path, workers=0, delay_ms=4_000, run_lease_s="3") as service,
+    ):
+        callers = Callers(service.stub, service.clients)
+        service.redis_url = f"redis://127.0.0.1:{proxy.port}"
+        service.workers.append(service.start_worker())
+        service.redis_url = server.url
+        posted = callers.post(runs)
+        callers.until_calls("bias_preprocess", runs)
+        proxy.silence()
+        since = time.time()
+        service.workers.append(service.start_worker())
+        # What was under way is asked twice.
+        row = callers.judge("one worker alone cut off", server.kind, posted, since=since, paid_again=runs)
+        proxy.mend()
+        # Its worker is alive again after it was told whose its runs are.
+        service.worker_count = 2
+        service.wait_until_ready()
+        assert_whole(record(row))
+        again = callers.ends(callers.post(4))
+        assert {run["status"] for run in again} == {"completed"}
+        asked = {"bias_preprocess": 2 * runs + 4, "bias_analyze": runs + 4, "bias_reason": runs + 4}
+        assert callers.asked() == asked
+
+
 def test_the_caches_own_server_is_killed(server: Server, tmp_path: Path, record: Record) -> None:
     with (
         Server(server.kind, tmp_path / "cache") as cache,

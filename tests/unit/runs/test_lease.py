@@ -36,7 +36,12 @@ class Holder:
         self.judge = ScriptedModel(lambda _: "{}")
         policy = type("Policy", (), {"lease_s": LEASE_S})
         deps: Any = type("Deps", (), {"clock": self.clock, "store": self.store, "policy": policy})
-        self.model = FencedModel(self.judge, Lease(cast(Deps, deps), cast(Claim, None)))
+        self.model = FencedModel(self.judge, Lease(cast(Deps, deps), cast(Claim, None), self.pause))
+        self.while_away: list[bool | Exception] = []
+
+    async def pause(self, seconds: float) -> None:
+        self.clock.seconds += seconds
+        self.store.answer = self.while_away.pop(0)
 
     async def ask(self) -> None:
         await self.model.complete(PROMPT, deadline=self.clock.seconds + 60)
@@ -73,8 +78,25 @@ async def test_who_has_lost_the_run_pays_for_nothing_more(holder: Holder) -> Non
 
 
 @pytest.mark.anyio
-async def test_while_the_store_is_away_the_holder_goes_on(holder: Holder) -> None:
-    holder.clock.seconds += LEASE_S + 1
+async def test_an_outage_shorter_than_the_lease_holds_nobody_up(holder: Holder) -> None:
+    holder.clock.seconds += LEASE_S - 1
     holder.store.answer = StoreUnavailable()
     await holder.ask()
-    assert (holder.store.renewals, len(holder.judge.prompts)) == (1, 1)
+    assert (holder.store.renewals, len(holder.judge.prompts)) == (0, 1)
+
+
+@pytest.mark.anyio
+async def test_who_can_not_reach_the_store_waits_until_it_says_whose_the_run_is(holder: Holder) -> None:
+    holder.clock.seconds += LEASE_S + 1
+    holder.store.answer, holder.while_away = StoreUnavailable(), [StoreUnavailable(), True]
+    await holder.ask()
+    assert (holder.store.renewals, len(holder.judge.prompts)) == (3, 1)
+
+
+@pytest.mark.anyio
+async def test_what_others_took_while_the_store_could_not_be_reached_is_left_to_them(holder: Holder) -> None:
+    holder.clock.seconds += LEASE_S + 1
+    holder.store.answer, holder.while_away = StoreUnavailable(), [False]
+    with pytest.raises(ClaimLost):
+        await holder.ask()
+    assert holder.judge.prompts == []
