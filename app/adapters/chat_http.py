@@ -12,12 +12,12 @@ from app.adapters.chat_failures import failure, no_completion, refused_by_filter
 from app.adapters.chat_outcome import Answer, CallFailed, Outcome
 from app.adapters.chat_payload import chat_payload
 from app.adapters.chat_reply import read_reply
-from app.adapters.judge_gate import LONGEST_EXHAUSTED_S, JudgeGate, Passage
+from app.adapters.judge_gate import JudgeGate, Passage
 from app.adapters.judge_http import Endpoint
 from app.adapters.judge_spec import JudgeSpec
 from app.adapters.lending import lent_when_long
 from app.adapters.patience import Patience, Waiting
-from app.adapters.rate_headers import exhausted_for_s
+from app.adapters.rate_headers import LONGEST_EXHAUSTED_S, exhausted_for_s
 from app.adapters.retries import RetryPolicy
 from app.adapters.retry_after import retry_after_s
 from app.domain.errors import ContextOverflow, JudgeTimeout
@@ -160,7 +160,7 @@ class ChatHttpModel:
         try:
             answer = await self._endpoint.post(body, timeout_s)
             outcome = Outcome.REJECTED
-            self._gate.exhausted(exhausted_for_s(answer.headers, self._clock.now()))
+            self._gate.exhausted(self._exhausted_s(answer))
             passage.completion = completion = self._read(answer, dialect)
             outcome = Outcome.REFUSED if completion.finish is FinishReason.REFUSAL else Outcome.OK
         except CallFailed as failed:
@@ -169,6 +169,9 @@ class ChatHttpModel:
         finally:
             self._count(outcome, started, passage.completion)
         return completion
+
+    def _exhausted_s(self, answer: Answer) -> float:
+        return min(exhausted_for_s(answer.headers, self._clock.now()), LONGEST_EXHAUSTED_S)
 
     def _count(self, outcome: Outcome, started: float, completion: Completion | None) -> None:
         seconds = self._clock.monotonic() - started
@@ -190,8 +193,7 @@ class ChatHttpModel:
         complaint = read_complaint(answer.body)
         if refused_by_filter(answer, complaint):
             return Completion("", FinishReason.REFUSAL, self.id)
-        now = self._clock.now()
-        wait_s = retry_after_s(answer.headers, now) or min(exhausted_for_s(answer.headers, now), LONGEST_EXHAUSTED_S)
+        wait_s = retry_after_s(answer.headers, self._clock.now()) or self._exhausted_s(answer)
         failed = failure(answer, complaint, key_name=self._spec.key_name, retry_after_s=wait_s)
         narrower = dialect.without(complaint) if answer.status in _TEACHING else None
         if narrower is not None and not failed.retry and failed.becomes is not ContextOverflow:

@@ -26,8 +26,6 @@ _BLINK_S = 0.01
 # After 429 without a word on how long: at first, and at most.
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 8.0
-# Rate headers speak of minutes or days; what they promise is looked at again after a minute.
-LONGEST_EXHAUSTED_S = 60.0
 # A judge that had less time than this, since a run's deadline was near, is not to blame for a time-out.
 FAIR_S = 10.0
 # Those who waited together come back at this rate, within a bound.
@@ -109,7 +107,7 @@ class JudgeGate:
     def exhausted(self, seconds: float) -> None:
         """Note that the provider's rate headers say that nothing remains for so long."""
         if seconds > 0:
-            self._pauses.pause(self._name, min(seconds, LONGEST_EXHAUSTED_S))
+            self._pauses.pause(self._name, seconds)
 
     async def _take_place(self, deadline: float, slot: Slot | None) -> None:
         if not self._places.locked():

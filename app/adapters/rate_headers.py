@@ -13,6 +13,8 @@ _PAIRS = (
     ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
     ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
 )
+# They speak of minutes or days; what they promise is looked at again after a minute.
+LONGEST_EXHAUSTED_S = 60.0
 _NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
 _SECONDS = re.compile(_NUMBER)
 _DURATION = re.compile("".join(f"(?:{_NUMBER}{unit})?" for unit in ("d", "h", "m(?!s)", "s", "ms")))

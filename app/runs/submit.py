@@ -212,8 +212,8 @@ async def _line_up(deps: Deps, runs: Sequence[_Stored]) -> None:
 
 async def _unstore(deps: Deps, runs: Sequence[_Stored]) -> None:
     # What the caller is told was not accepted must not be found later, unless another request was told that it was.
-    with contextlib.suppress(StoreUnavailable):
-        for run in runs:
+    for run in runs:
+        with contextlib.suppress(StoreUnavailable):
             if run.is_new and await deps.store.withdraw(run.new.key):
                 await deps.queue.remove(run.new.key)
 

@@ -35,8 +35,7 @@ async def keep_sweeping(deps: Deps) -> None:
         try:
             await _beat(deps)
         except StoreUnavailable as error:
-            deps.steadiness.lost()
-            log.warning("sweep_failed", error=error.code, cause=type(error.__cause__).__name__)
+            _lose(deps, error)
             await asyncio.sleep(min(RETRY_S, pause_s))
             continue
         except Exception:
@@ -54,6 +53,11 @@ async def _beat(deps: Deps) -> None:
     deps.steadiness.seen()
     if is_our_turn:
         await sweep(deps)
+
+
+def _lose(deps: Deps, error: StoreUnavailable) -> None:
+    deps.steadiness.lost()
+    log.warning("sweep_failed", error=error.code, cause=type(error.__cause__).__name__)
 
 
 async def sweep(deps: Deps) -> None:
@@ -82,8 +86,7 @@ async def _save_all(deps: Deps, waiting: Iterator[tuple[RunKey, Reason]]) -> Non
             deps.steadiness.seen()
         except StoreUnavailable as error:
             # What was not done is due again later.
-            deps.steadiness.lost()
-            log.warning("sweep_failed", error=error.code, cause=type(error.__cause__).__name__)
+            _lose(deps, error)
             return
         except Exception:
             # One run that can't be read must not keep the sweeper from the others.

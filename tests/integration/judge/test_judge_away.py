@@ -224,7 +224,7 @@ async def test_who_waits_for_room_is_held_back_by_a_pause(stub: StubJudge, start
 async def test_processes_keep_a_limit_of_tokens_together(stub: StubJudge, start: Start) -> None:
     processes = [start(judge_tokens_per_minute=2_000) for _ in range(4)]
 
-    ended = await outcomes([process.ask(within_s=2.0) for process in processes for _ in range(40)])
+    ended = await outcomes([process.ask(within_s=4.0) for process in processes for _ in range(40)])
 
     used = sum(ended.input_tokens + ended.output_tokens for ended in ended if isinstance(ended, Completion))
     # Six calls set all of it aside; what they do not use is there for more.

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,31 @@ def start(folder: Path, **settings: str) -> "subprocess.Popen[str]":
     )
 
 
+@contextmanager
+def waiting_worker(folder: Path, url: str) -> "Iterator[subprocess.Popen[str]]":
+    """Run a worker whose Redis can't be used yet; begins when it says so."""
+    process = start(folder, redis_url=url, worker_metrics_port="0")
+    try:
+        assert says(process, "waiting_for_redis")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def says(process: "subprocess.Popen[str]", event: str) -> bool:
+    """Wait until it logs this event; False when it ends before."""
+    assert process.stderr is not None
+    return any(event in line for line in process.stderr)
+
+
+def ends(process: "subprocess.Popen[str]") -> int:
+    """Ask it to stop; returns its exit status."""
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=START_S)
+    return process.returncode
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -53,36 +80,25 @@ def test_a_wrong_setting_stops_the_start_with_one_line(tmp_path: Path, name: str
 
 def test_a_worker_that_is_there_before_its_redis_waits_for_it(tmp_path: Path) -> None:
     port = free_port()
-    process = start(tmp_path, redis_url=f"redis://127.0.0.1:{port}", worker_metrics_port="0")
-    try:
-        assert process.stderr is not None
-        assert any("waiting_for_redis" in line for line in process.stderr)
-        with Server("valkey", tmp_path / "server", port=str(port)) as server:
-            assert any("worker_started" in line for line in process.stderr)
-            with redis.Redis.from_url(server.url) as client:
-                assert client.scard("rq:workers") == 1
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=START_S)
-        assert process.returncode == 0
-    finally:
-        process.kill()
-        process.communicate()
+    with (
+        waiting_worker(tmp_path, f"redis://127.0.0.1:{port}") as process,
+        Server("valkey", tmp_path / "server", port=str(port)) as server,
+    ):
+        assert says(process, "worker_started")
+        with redis.Redis.from_url(server.url) as client:
+            assert client.scard("rq:workers") == 1
+        assert ends(process) == 0
 
 
 def test_a_worker_waits_for_a_redis_that_takes_no_writes(tmp_path: Path) -> None:
-    with Server("valkey", tmp_path / "server", maxmemory="1") as server, redis.Redis.from_url(server.url) as client:
-        process = start(tmp_path, redis_url=server.url, worker_metrics_port="0")
-        try:
-            assert process.stderr is not None
-            assert any("waiting_for_redis" in line for line in process.stderr)
-            client.config_set("maxmemory", 0)
-            assert any("worker_started" in line for line in process.stderr)
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=START_S)
-            assert process.returncode == 0
-        finally:
-            process.kill()
-            process.communicate()
+    with (
+        Server("valkey", tmp_path / "server", maxmemory="1") as server,
+        redis.Redis.from_url(server.url) as client,
+        waiting_worker(tmp_path, server.url) as process,
+    ):
+        client.config_set("maxmemory", 0)
+        assert says(process, "worker_started")
+        assert ends(process) == 0
 
 
 def test_a_redis_that_does_not_know_us_stops_the_start_with_a_line_without_the_password(

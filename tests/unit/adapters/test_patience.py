@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.adapters.breaker import FAILURES
-from app.adapters.judge_gate import LONGEST_EXHAUSTED_S
+from app.adapters.rate_headers import LONGEST_EXHAUSTED_S
 from app.domain.errors import AssayError, ContextOverflow, JudgeTimeout, JudgeUnavailable, NotConfigured
 from tests.unit.adapters.chat_fakes import PROMPT, TEXT, Harness, LentSlot, completion, in_turn, refusal
 
