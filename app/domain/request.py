@@ -166,7 +166,8 @@ class Options(Model):
 class RunRequest(Model):
     """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed.
 
-    `caller` tells the queue whose run it is, and nothing else; no answer shows it.
+    `caller` tells the queue whose run it is, and nothing else; no answer shows it. `group` is the same in all runs of
+    one request, and empty where there is one: what belongs to no scorer is asked once for them, even with `cache: off`.
     """
 
     scorer_id: str
@@ -182,6 +183,7 @@ class RunRequest(Model):
     store: StorePolicy = StorePolicy.FULL
     timeout_ms: int
     caller: str = ""
+    group: str = ""
 
     @property
     def text(self) -> str:

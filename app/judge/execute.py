@@ -1,25 +1,37 @@
 """Judge one run: the only way from a request to a score."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from app.domain.errors import AssayError
 from app.domain.request import Options, RunRequest, StorePolicy, Strategy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
 from app.domain.scoring import passed, scaled
 from app.judge.answers import Answers
-from app.judge.evidence import Evidence
+from app.judge.evidence import Evidence, Window
+from app.judge.exhibit import Piece, pieces_of
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
 from app.judge.fence import fence_of
 from app.judge.language import fixed_sentence, told
-from app.judge.scorer import Assessment, Scorer, Selection, Verdict
-from app.judge.segment import Segment, segments_of
-from app.judge.step import Asker
+from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, Verdict, View
+from app.judge.segment import Segment
+from app.judge.step import Asker, side_by_side
+from app.judge.subject import Subject
 from app.judge.tally import Tally
-from app.judge.task import Answer, Task, assessment_task, explanation_task, selection_task
+from app.judge.task import (
+    Answer,
+    Assessed,
+    Task,
+    assessment_task,
+    explanation_task,
+    extraction_task,
+    merged,
+    selection_task,
+)
 from app.ports import AnswerCache, ChatModel, Clock, Slot, Telemetry
 
 OnStep = Callable[[Run, Step], Awaitable[None]]
@@ -96,6 +108,17 @@ class _StepFailed(Exception):
         self.error = error
 
 
+@dataclass(frozen=True, slots=True)
+class _Question(Generic[Answer]):
+    """What a step asks about some units (by index); `task_of` gives the task of a window."""
+
+    evidence: Evidence
+    items: Sequence[int]
+    task: Task[Answer]
+    task_of: Callable[[Window], Task[Answer]]
+    asker: Asker
+
+
 class _Trial:
     """One run under judgement: `run` is what is known of it so far."""
 
@@ -116,80 +139,157 @@ class _Trial:
         self.options: Options = scorer.options.model_validate(request.options)
         self.run = run.model_copy(update=_NOTHING_JUDGED)
         self.tally = Tally(model=judge.model.id, usage=run.usage)
-        about = (judge.tenant, judge.model.identity, scorer.id, scorer.version, self.options.model_dump_json(), "0")
+        self.size = sum(map(len, (request.text, request.question or "", request.ground_truth or "")))
+        self.size += sum(map(len, request.context or ()))
         answers = Answers(
             cache=judge.cache,
             clock=judge.clock,
             deadline=deadline,
-            about=about,
+            about=self.about(scorer.id, scorer.version, self.options.model_dump_json()),
             run_id=run.run_id,
             mode=request.cache,
             kept=request.store is not StorePolicy.NONE,
             used_keys=cache_keys,
         )
         self.asker = Asker(scorer.id, judge.model, answers, judge.telemetry, self.tally, judge.slot)
+        self.shown: dict[tuple[int, View], Evidence] = {}
+
+    def about(self, name: str, version: str, options: str) -> tuple[str, ...]:
+        """Return what the keys of answers depend on beside the prompt."""
+        return (self.judge.tenant, self.judge.model.identity, name, version, options, "0")
 
     async def judged(self) -> Run:
-        text = self.request.text
-        segments = await self.computed(segments_of, text)
-        fence = fence_of(self.judge.fence_key, self.judge.tenant, text)
-        evidence = await self.computed(Evidence, fence, segments, self.request.question)
-        items: Sequence[int] = range(len(segments))
-        selection = self.scorer.selection
-        if selection is not None and self.options.strategy is Strategy.THREE_STEP:
-            items = await self.preprocess(selection, evidence, items)
-        verdicts = await self.analyze(self.scorer.assessments[self.options.strategy], evidence, items) if items else []
-        value = self.scorer.value(verdicts, self.options) if segments else None
+        inquiries = self.scorer.inquiries
+        subjects = [await self.computed(inquiry.subject, self.request, self.options) for inquiry in inquiries]
+        has_units = any(subject.units for subject in subjects)
+        if self.options.strategy is Strategy.THREE_STEP:
+            subjects = await self.preprocess(subjects)
+        verdicts = await self.analyze(subjects) if any(subject.items for subject in subjects) else []
+        value = self.scorer.value(verdicts, self.options) if has_units else None
         if value is None:
-            return self.updated(status=RunStatus.NOT_SCORABLE, reason=self.nothing_found())
-        await self.explain(verdicts, evidence, self.scored(value, len(verdicts)))
+            return self.updated(status=RunStatus.NOT_SCORABLE, reason=self.fixed(self.scorer.nothing_to_score))
+        await self.explain(verdicts, subjects[0], self.scored(value, len(verdicts)))
         return self.updated(status=RunStatus.COMPLETED)
 
     async def computed(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
         """Return what function gives, computed in a thread where the text is long."""
-        if len(self.request.text) + len(self.request.question or "") > _LONG_TEXT:
+        if self.size > _LONG_TEXT:
             return await asyncio.to_thread(function, *arguments, **named)
         return function(*arguments, **named)
 
-    async def preprocess(self, selection: Selection, evidence: Evidence, items: Sequence[int]) -> list[int]:
-        """Return the indexes of the segments that matter."""
-        task = selection_task(self.scorer, selection)
-        answers = await self.ask(task, evidence, items)
-        chosen = [index for index in items if answers[index]]
+    async def preprocess(self, subjects: Sequence[Subject]) -> list[Subject]:
+        """Return the subjects with the units that matter, or with the statements found in their units."""
+        inquiries = self.scorer.inquiries
+        questions = {
+            index: await self.preprocess_question(inquiry.preprocess, subject)
+            for index, (inquiry, subject) in enumerate(zip(inquiries, subjects, strict=True))
+            if inquiry.preprocess is not None and subject.items
+        }
+        if not questions:
+            return list(subjects)
+        answers = dict(zip(questions, await self.ask(Step.PREPROCESS, list(questions.values())), strict=True))
+        found = [
+            _found(subject, inquiries[index], answers[index]) if index in answers else subject
+            for index, subject in enumerate(subjects)
+        ]
         self.updated(
-            preprocess_step_result=self.selected([evidence.segments[index] for index in chosen]),
+            preprocess_step_result=self.selected(
+                [[subject.units[item] for item in subject.items] for subject in found]
+            ),
             coverage=Coverage(asked=0, judged=0),
         )
-        await self.on_step(self.run, task.step)
-        return chosen
+        await self.on_step(self.run, Step.PREPROCESS)
+        return found
 
-    async def analyze(self, assessment: Assessment, evidence: Evidence, items: Sequence[int]) -> list[Verdict]:
-        """Return the verdicts on items, without those that turned out to be none."""
-        task = assessment_task(self.scorer, assessment)
-        answers = await self.ask(task, evidence, items)
-        verdicts = [
-            Verdict(evidence.segments[index], labels, answers[index].reason)
-            for index in items
-            if (labels := assessment.read(answers[index].labels)) is not None
+    async def preprocess_question(self, preprocess: Selection | Extraction, subject: Subject) -> _Question[Any]:
+        """Return the question that the preprocess step asks about a subject."""
+        evidence = await self.evidence(subject, preprocess.view)
+        task: Task[Any]
+        if isinstance(preprocess, Selection):
+            task, asker = selection_task(self.scorer, preprocess), self.asker
+        else:
+            task, asker = extraction_task(preprocess), replace(self.asker, answers=self.shared_answers(preprocess))
+        return _Question(evidence, subject.items, task, lambda _: task, asker)
+
+    def shared_answers(self, extraction: Extraction) -> Answers:
+        """Return the way to answers that do not depend on the scorer, shared by all runs of one request."""
+        about = self.about(extraction.name, extraction.version, "")
+        return replace(self.asker.answers, about=about, run_id=self.request.group or self.run.run_id)
+
+    async def analyze(self, subjects: Sequence[Subject]) -> list[Verdict]:
+        """Return the verdicts on the subjects' items, without those that turned out to be none."""
+        assessments = [inquiry.assessments[self.options.strategy] for inquiry in self.scorer.inquiries]
+        asked = [
+            (subject, assessment) for subject, assessment in zip(subjects, assessments, strict=True) if subject.items
         ]
+        answers = await self.ask(Step.ANALYZE, [await self.analyze_question(*one) for one in asked])
+        by_inquiry = [_verdicts(*one, given) for one, given in zip(asked, answers, strict=True)]
         if self.run.preprocess_step_result is None:
-            self.updated(preprocess_step_result=self.selected([verdict.item for verdict in verdicts]))
+            self.updated(preprocess_step_result=self.selected([[v.item for v in verdicts] for verdicts in by_inquiry]))
+        verdicts = [verdict for verdicts in by_inquiry for verdict in verdicts]
         self.updated(
             analyze_step_result=self.scorer.assessed(verdicts).model_dump(mode="json"), coverage=self.tally.coverage
         )
-        await self.on_step(self.run, task.step)
+        await self.on_step(self.run, Step.ANALYZE)
         return verdicts
 
-    async def ask(self, task: Task[Answer], evidence: Evidence, items: Sequence[int]) -> dict[int, Answer]:
-        """Ask about items in windows; their prompts stand on the run before the first call."""
-        preamble = f"Write reasons in {told(self.options.language)}.\n" if task.reasons else ""
-        with self.step(task.step, len(items)):
-            windows = await self.computed(self.asker.plan, task, evidence, items, preamble)
-            prompts = await self.computed(self.asker.prompt_text, task, evidence, windows, preamble)
-            self.updated(**{_PROMPT_FIELDS[task.step]: prompts})
-            return await self.asker.ask_windows(task, evidence, windows, preamble)
+    async def analyze_question(self, subject: Subject, assessment: Assessment) -> _Question[Assessed]:
+        """Return the question that the analyze step asks about a subject."""
+        evidence = await self.evidence(subject, assessment.view)
+
+        def task_of(window: Window) -> Task[Assessed]:
+            return assessment_task(self.scorer, assessment, evidence.cited(assessment.cites, window.page))
+
+        widest = assessment_task(self.scorer, assessment, evidence.cited(assessment.cites, evidence.whole))
+        return _Question(evidence, subject.items, widest, task_of, self.asker)
+
+    async def evidence(self, subject: Subject, view: View) -> Evidence:
+        """Return what the judge is shown of a subject; made once for equal views of it."""
+        key = (id(subject.units), view)
+        if key not in self.shown:
+            self.shown[key] = await self.computed(self.made_evidence, subject, view)
+        return self.shown[key]
+
+    def made_evidence(self, subject: Subject, view: View) -> Evidence:
+        exhibited = [list(exhibit.texts(self.request, self.options)) for exhibit in view.exhibits]
+        pieces: list[Piece] = []
+        for exhibit, texts in zip(view.exhibits, exhibited, strict=True):
+            pieces += pieces_of(exhibit, texts)
+        fenced = json.dumps([subject.text, *exhibited]) if exhibited else subject.text
+        fence = fence_of(self.judge.fence_key, self.judge.tenant, fenced)
+        question = self.request.question or ""
+        return Evidence(
+            fence,
+            subject.units,
+            question if len(question) <= view.question_limit else None,
+            pieces,
+            neighbours=view.neighbours,
+            piecewise=view.piecewise,
+        )
+
+    async def ask(self, step: Step, questions: Sequence[_Question[Answer]]) -> list[dict[int, list[Answer]]]:
+        """Ask in windows, all questions at once; their prompts stand on the run before the first call."""
+        with self.step(step, sum(len(question.items) for question in questions)):
+            planned = []
+            prompts = []
+            for question in questions:
+                preamble = f"Write reasons in {told(self.options.language)}.\n" if question.task.reasons else ""
+                about = (question.evidence, question.items, preamble)
+                windows = await self.computed(question.asker.plan, question.task, *about)
+                prompts.append(
+                    await self.computed(question.asker.prompt_text, question.task, question.evidence, windows, preamble)
+                )
+                planned.append((question, windows, preamble))
+            self.updated(**{_PROMPT_FIELDS[step]: "\n\n".join(prompts)})
+            self.tally.answers_due = sum(len(window.items) for _, windows, _ in planned for window in windows)
+            return await side_by_side(
+                [
+                    question.asker.ask_windows(question.task_of, question.evidence, windows, preamble)
+                    for question, windows, preamble in planned
+                ]
+            )
 
     def scored(self, value: float, judged: int) -> Outcome:
         """Put the score of a 0..1 value on the run."""
@@ -201,19 +301,21 @@ class _Trial:
             interpretation=interpretation,
             passed=None if threshold is None else passed(score, threshold, self.scorer.direction),
         )
-        return Outcome(score, interpretation, judged)
+        units = {inquiry.assessments[self.options.strategy].units for inquiry in self.scorer.inquiries}
+        return Outcome(score, interpretation, judged, units.pop() if len(units) == 1 else "items")
 
-    async def explain(self, verdicts: Sequence[Verdict], evidence: Evidence, outcome: Outcome) -> None:
+    async def explain(self, verdicts: Sequence[Verdict], subject: Subject, outcome: Outcome) -> None:
         """Put the reason on the run, if one is wanted; without one the score still stands."""
         if not self.options.include_reason or self.options.strategy is Strategy.LABELS:
             return
         findings = findings_of(self.scorer, verdicts)
         if not findings:
-            self.updated(reason=self.nothing_found())
+            self.updated(reason=self.fixed(self.scorer.nothing_found))
         elif self.options.strategy is Strategy.SINGLE_CALL:
             self.updated(reason=composed_reason(self.scorer, findings))
         else:
-            await self.generate_reason(findings, evidence, outcome)
+            view = self.scorer.inquiries[0].assessments[self.options.strategy].view
+            await self.generate_reason(findings, await self.evidence(subject, view), outcome)
 
     async def generate_reason(self, findings: Sequence[Verdict], evidence: Evidence, outcome: Outcome) -> None:
         """Ask the judge for the reason; when it fails, the run keeps its score and gets a warning."""
@@ -230,13 +332,13 @@ class _Trial:
         self.updated(reason=answers[1])
         await self.on_step(self.run, task.step)
 
-    def selected(self, segments: Sequence[Segment]) -> dict[str, Any] | None:
+    def selected(self, units: Sequence[Sequence[Segment]]) -> dict[str, Any] | None:
         """Return the preprocess step's result, for scorers that have one."""
-        return None if self.scorer.selected is None else self.scorer.selected(segments).model_dump(mode="json")
+        return None if self.scorer.selected is None else self.scorer.selected(*units).model_dump(mode="json")
 
-    def nothing_found(self) -> str:
-        """Return the reason of a run in which nothing was found."""
-        return fixed_sentence(self.scorer.nothing_found, self.options.language, self.request.text)
+    def fixed(self, sentences: Mapping[str, str]) -> str:
+        """Return the sentence in the reason's language."""
+        return fixed_sentence(sentences, self.options.language, self.request.text)
 
     def failed(self, failed: _StepFailed) -> Run:
         """Return the run as it ends by a failed step: no score, but all that was found before."""
@@ -273,3 +375,24 @@ class _Trial:
         """Put these fields on the run and return it."""
         self.run = self.run.model_copy(update=fields)
         return self.run
+
+
+def _found(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[Any]]) -> Subject:
+    """Return the subject as its preprocess step left it."""
+    if not isinstance(inquiry.preprocess, Extraction):
+        return subject._replace(items=[index for index in subject.items if answers[index][0]])
+    statements = [
+        subject.units[index]._replace(text=statement) for index in subject.items for statement in answers[index][0]
+    ]
+    return Subject(subject.text, statements, range(len(statements)))
+
+
+def _verdicts(subject: Subject, assessment: Assessment, answers: Mapping[int, Sequence[Assessed]]) -> list[Verdict]:
+    ranks = next(iter(assessment.fields.items()))
+    verdicts = []
+    for index in subject.items:
+        answer = merged(answers[index], *ranks)
+        labels = assessment.read(answer.labels)
+        if labels is not None:
+            verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited))
+    return verdicts

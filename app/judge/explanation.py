@@ -18,11 +18,15 @@ MOST_FINDINGS = 12
 
 
 class Outcome(NamedTuple):
-    """What is to be explained: the score on the caller's scale, its band, and over how many items it was taken."""
+    """What is to be explained: the score on the caller's scale, its band, and over how many units it was taken.
+
+    `units` names them, in the plural.
+    """
 
     score: float
     interpretation: str
     judged: int
+    units: str = "segments"
 
 
 def findings_of(scorer: Scorer, verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -60,7 +64,7 @@ def explanation_user(
         user = (
             f"Write in {told(options.language)}.\n"
             f"Score: {outcome.score:g} from 0 to {options.scale:g}, {good} is better: {outcome.interpretation}.\n"
-            f"Findings: {len(findings)} among {outcome.judged} judged segments; shown here: {shown}.\n"
+            f"Findings: {len(findings)} among {outcome.judged} judged {outcome.units}; shown here: {shown}.\n"
             f"{evidence.fence.around([*evidence.question, *lines])}"
         )
         try:

@@ -95,6 +95,11 @@ def lines_of(text: str) -> list[str]:
     return [one_line(line) for line in _LINE_BREAK.split(text) if line.strip()]
 
 
+def has_line_break(text: str) -> bool:
+    """Return whether a line ends somewhere in text."""
+    return bool(_LINE_BREAK.search(text))
+
+
 def _shown(hidden: re.Match[str]) -> str:
     character = hidden.group()
     if character < " ":

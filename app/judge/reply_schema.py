@@ -9,6 +9,8 @@ from typing import Any
 
 REASON_LENGTH = 200
 EXPLANATION_LENGTH = 700
+STATEMENT_LENGTH = 240
+MOST_STATEMENTS = 8
 
 Schema = dict[str, Any]
 
@@ -33,16 +35,27 @@ def some_of(numbers: Sequence[int]) -> Schema:
     return {"type": "array", "items": {"type": "integer", "enum": list(numbers)}, "maxItems": len(numbers)}
 
 
-def verdict_list(numbers: Sequence[int], fields: Mapping[str, tuple[str, ...]]) -> Schema:
-    """Return the schema of exactly one verdict an item: its number, the reason, then a label for every field."""
+def verdict_list(numbers: Sequence[int], fields: Mapping[str, tuple[str, ...]], cited: Sequence[int] = ()) -> Schema:
+    """Return the schema of exactly one verdict an item: its number, the reason, then a label for every field.
+
+    Where there are numbers that may be cited, those that the verdict rests on come before the reason.
+    """
     verdict = object_of(
         {
             "n": {"type": "integer", "enum": list(numbers)},
+            **({"passages": some_of(cited)} if cited else {}),
             "reason": text_up_to(REASON_LENGTH),
             **{field: _one_of(labels) for field, labels in fields.items()},
         }
     )
     return {"type": "array", "items": verdict, "minItems": len(numbers), "maxItems": len(numbers)}
+
+
+def statement_lists(numbers: Sequence[int], key: str) -> Schema:
+    """Return the schema of exactly one list of short texts an item, beside its number; a list may be empty."""
+    statements = {"type": "array", "items": text_up_to(STATEMENT_LENGTH), "maxItems": MOST_STATEMENTS}
+    entry = object_of({"n": {"type": "integer", "enum": list(numbers)}, key: statements})
+    return {"type": "array", "items": entry, "minItems": len(numbers), "maxItems": len(numbers)}
 
 
 def label_map(numbers: Sequence[int], labels: tuple[str, ...]) -> tuple[Schema, Schema]:

@@ -5,9 +5,23 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from app.domain.model import Model
-from app.domain.request import Options, Strategy
+from app.domain.request import Options, RunRequest, Strategy
 from app.domain.run import Direction
+from app.judge.exhibit import Exhibit
 from app.judge.segment import Segment
+from app.judge.subject import Subject, output_segments
+
+NOTHING_TO_SCORE = {
+    "en": "This text holds nothing that could be judged.",
+    "fr": "Ce texte ne contient rien qui puisse être évalué.",
+    "ko": "이 글에는 평가할 수 있는 내용이 없습니다.",
+    "ja": "このテキストには評価できる内容がありません。",
+    "de": "Dieser Text enthält nichts, was sich beurteilen ließe.",
+    "es": "Este texto no contiene nada que se pueda evaluar.",
+    "pt": "Este texto não contém nada que possa ser avaliado.",
+    "zh": "这段文本中没有可以评判的内容。",
+}
+"""The usual reason of a run without a score."""
 
 
 class Band(NamedTuple):
@@ -19,28 +33,71 @@ class Band(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the judge found about one item; `labels` by field name, `reason` null where none was asked."""
+    """What the judge found about one unit.
+
+    `labels` by field name; `reason` null where none was asked; `place` its index among the subject's units; `cited`
+    the numbers (from 1) of the exhibit's texts that the verdict rests on.
+    """
 
     item: Segment
     labels: Mapping[str, str]
     reason: str | None
+    place: int = 0
+    cited: tuple[int, ...] = ()
+
+
+ALWAYS = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the judge is shown beside the units it decides on.
+
+    `neighbours`: the units around them. `question_limit`: the input as what the text answers, unless it is longer
+    (code points; 0 for never). `exhibits`: other texts, whole; when they are `piecewise` and do not fit the model,
+    piece by piece, and then the label that comes first in an assessment's first field counts for a unit.
+    """
+
+    neighbours: bool = True
+    question_limit: int = ALWAYS
+    exhibits: tuple[Exhibit, ...] = ()
+    piecewise: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Selection:
-    """A step that asks which segments matter; the judge answers `{key: [numbers]}`."""
+    """A step that asks which units matter; the judge answers `{key: [numbers]}`."""
 
     key: str
     system: str
+    view: View = View()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Extraction:
+    """A step that asks for the short statements in every unit, which are then judged in their place.
+
+    The judge answers `{segments: [{n, key: [texts]}]}`, an entry for every unit, empty where it has none. The answers
+    belong to the extraction and not to a scorer: all that use it over one text share one call. `version` changes with
+    the prompt and the schema.
+    """
+
+    name: str
+    version: str
+    key: str
+    system: str
+    view: View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Assessment:
-    """A step that asks for one verdict an item: a label for each of `fields`, after a short reason when `reasons`.
+    """A step that asks for one verdict a unit: a label for each of `fields`, after a short reason when `reasons`.
 
-    `read` turns the labels as the judge gave them into the verdict's own; None means that the item turned out to be
-    no item at all (a fact where opinions are judged). `moot` names a field that does not matter beside a label of
+    `read` turns the labels as the judge gave them into the verdict's own; None means that the unit turned out to be
+    none at all (a fact where opinions are judged). `moot` names a field that does not matter beside a label of
     another one, as (field, label): whatever the judge gives for it then, even nothing, is left out of the labels.
+    `cites` is the exhibit of the view whose numbers each verdict names, which takes `reasons`. `units` is how the
+    judge is told what it decides on, in the plural.
     """
 
     fields: Mapping[str, tuple[str, ...]]
@@ -48,18 +105,34 @@ class Assessment:
     reasons: bool
     read: Callable[[Mapping[str, str]], Mapping[str, str] | None]
     moot: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    view: View = View()
+    cites: Exhibit | None = None
+    units: str = "segments"
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Inquiry:
+    """One thing that a scorer asks: about which subject, what is looked for in it first, and for which verdicts.
+
+    `preprocess` is left out by the strategies of one call, whose assessments are about the subject's own units.
+    """
+
+    assessments: Mapping[Strategy, Assessment]
+    preprocess: Selection | Extraction | None = None
+    subject: Callable[[RunRequest, Any], Subject] = output_segments
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Scorer:
     """One scorer, complete: a module of `app.scorers` that defines `SCORER` is found and served.
 
-    `needs` are the inputs (camelCase) without which it can't score. `selection` is the preprocess step, where there is
-    one; `selected` and `assessed` make the step results, whose JSON schemas are `step_schemas`, by their names in a
-    run. `value` is the formula: from verdicts and options to 0..1, or to None when there is nothing to score. `weight`
-    says how much a verdict counts for the reason (0: not worth a mention), `describe` names what it found,
-    `explanation` tells the judge how to write the reason, and `nothing_found` is the reason when no verdict has
-    weight, by language (English at least).
+    `needs` are the inputs (camelCase) without which it can't score. `inquiries` are asked side by side. `selected`
+    (which gets the units of each inquiry) and `assessed` (all verdicts) make the step results, whose JSON schemas are
+    `step_schemas`, by their names in a run. `value` is the formula: from verdicts and options to 0..1, or to None when
+    there is nothing to score. `weight` says how much a verdict counts for the reason (0: not worth a mention),
+    `describe` names what it found, `explanation` tells the judge how to write the reason, `nothing_found` is the
+    reason when no verdict has weight, and `nothing_to_score` when there is no score, both by language (English at
+    least).
     """
 
     id: str
@@ -70,15 +143,22 @@ class Scorer:
     options: type[Options]
     bands: tuple[Band, ...]
     step_schemas: Mapping[str, dict[str, Any]]
-    selection: Selection | None
-    selected: Callable[[Sequence[Segment]], Model] | None
-    assessments: Mapping[Strategy, Assessment]
+    inquiries: tuple[Inquiry, ...]
+    selected: Callable[..., Model] | None
     assessed: Callable[[Sequence[Verdict]], Model]
     value: Callable[[Sequence[Verdict], Any], float | None]
     weight: Callable[[Verdict], float]
     describe: Callable[[Verdict], str]
     explanation: str
     nothing_found: Mapping[str, str]
+    nothing_to_score: Mapping[str, str] = field(default_factory=lambda: NOTHING_TO_SCORE)
+
+    @property
+    def strategies(self) -> tuple[Strategy, ...]:
+        """The strategies that every inquiry has an assessment for."""
+        return tuple(
+            strategy for strategy in Strategy if all(strategy in inquiry.assessments for inquiry in self.inquiries)
+        )
 
     def interpret(self, value: float) -> str:
         """Return the name of the band that a 0..1 value falls in."""

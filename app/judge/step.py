@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from app.domain.errors import AssayError, ContextOverflow, JudgeError
 from app.judge.answers import Answers
@@ -15,6 +15,8 @@ from app.judge.loose_json import loads
 from app.judge.tally import Tally
 from app.judge.task import Answer, Numbers, Task, reply_form
 from app.ports import ChatModel, Completion, Prompt, Slot, Source, Telemetry
+
+Result = TypeVar("Result")
 
 WINDOWS_AT_ONCE = 4
 MOST_SEGMENTS = 20_000
@@ -37,16 +39,16 @@ class Asker:
     slot: Slot | None = None
 
     def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
-        """Return the windows that ask about items (segment indexes).
+        """Return the windows that ask about items (unit indexes).
 
         Raises ContextOverflow when one can't fit, and when there are more than MOST_SEGMENTS.
         """
         if len(items) > MOST_SEGMENTS:
             raise ContextOverflow(
-                f"The text has {len(items):,} segments and at most {MOST_SEGMENTS:,} can be judged in one run; "
+                f"The text has {len(items):,} {task.units} and at most {MOST_SEGMENTS:,} can be judged in one run; "
                 "split the text, or join its short lines"
             )
-        user = _user(preamble, evidence, Window((), neighbours=False), ())
+        user = _user(task, preamble, evidence, Window((), neighbours=False), ())
         free = free_tokens(task, self.model, user, (1,)) - task.tokens_once
         schema_per_item = reply_form(task, range(1, 12)).tokens - reply_form(task, range(1, 11)).tokens
         answerable = (self.model.max_output_tokens - task.tokens_once) // task.tokens_per_item
@@ -58,35 +60,34 @@ class Asker:
 
         After the first WINDOWS_SHOWN there only stands how many more there are.
         """
-        users = [_user(preamble, evidence, window, window.numbers) for window in windows[:WINDOWS_SHOWN]]
+        users = [_user(task, preamble, evidence, window, window.numbers) for window in windows[:WINDOWS_SHOWN]]
         left_out = len(windows) - len(users)
         return "\n\n".join([task.system, *users, *[f"(and {left_out} more of the same form)"] * bool(left_out)])
 
     async def ask_windows(
-        self, task: Task[Answer], evidence: Evidence, windows: Sequence[Window], preamble: str
-    ) -> dict[int, Answer]:
-        """Return the answers to all windows by segment index, a few windows at once.
+        self, task_of: Callable[[Window], Task[Answer]], evidence: Evidence, windows: Sequence[Window], preamble: str
+    ) -> dict[int, list[Answer]]:
+        """Return the answers by unit index, one for every page, a few windows at once.
 
         Raises the first error; the other windows are then given up.
         """
         free = asyncio.Semaphore(WINDOWS_AT_ONCE)
 
         async def ask_window(window: Window) -> dict[int, Answer]:
+            task = task_of(window)
+
             def show(numbers: Numbers) -> str:
-                return _user(preamble, evidence, window, numbers)
+                return _user(task, preamble, evidence, window, numbers)
 
             async with free:
                 answers = await self.ask(task, window.numbers, show)
             return {window.items[number - 1]: answer for number, answer in answers.items()}
 
-        if len(windows) == 1:
-            return await ask_window(windows[0])
-        try:
-            async with asyncio.TaskGroup() as group:
-                asked = [group.create_task(ask_window(window)) for window in windows]
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        return {index: answer for window in asked for index, answer in window.result().items()}
+        by_unit: dict[int, list[Answer]] = {}
+        for answers in await side_by_side([ask_window(window) for window in windows]):
+            for index, answer in answers.items():
+                by_unit.setdefault(index, []).append(answer)
+        return by_unit
 
     async def ask(self, task: Task[Answer], numbers: Numbers, show: Show) -> dict[int, Answer]:
         """Return the answers to one prompt by item number, from the cache or from the judge."""
@@ -138,5 +139,17 @@ def _stored_answers(stored: bytes, task: Task[Answer], numbers: Numbers) -> tupl
     return (model, answers) if model is not None and len(answers) == len(numbers) else None
 
 
-def _user(preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -> str:
-    return f"{preamble}Segments to decide on: {len(numbers)}.\n{evidence.show(window, numbers)}"
+def _user(task: Task[Any], preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -> str:
+    return f"{preamble}{task.units.capitalize()} to decide on: {len(numbers)}.\n{evidence.show(window, numbers)}"
+
+
+async def side_by_side(asked: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Return what these give, awaited at once; raises the first error when the others are given up."""
+    if len(asked) == 1:
+        return [await asked[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in asked]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

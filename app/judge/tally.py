@@ -16,12 +16,15 @@ class Tally:
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     judged: int = 0
+    answers_due: int = 0
     sources: Counter[Source] = field(default_factory=Counter)
 
     @property
     def coverage(self) -> Coverage:
         """How many items of the current step were asked about, and how many are judged."""
-        return Coverage(asked=self.asked, judged=self.judged)
+        if self.answers_due == self.asked:
+            return Coverage(asked=self.asked, judged=self.judged)
+        return Coverage(asked=self.asked, judged=self.asked * self.judged // self.answers_due)
 
     @property
     def source(self) -> Source:
@@ -29,8 +32,8 @@ class Tally:
         return next((source for source in (Source.LLM, Source.COALESCED) if self.sources[source]), Source.CACHE)
 
     def begin_step(self, asked: int) -> None:
-        """Count for another step, about this many items."""
-        self.asked, self.judged = asked, 0
+        """Count for another step, about this many items; `answers_due` may be set higher, to a multiple of them."""
+        self.asked, self.judged, self.answers_due = asked, 0, asked
         self.sources.clear()
 
     def called(self, completion: Completion) -> None:

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Scorer, Selection, Verdict
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Selection, Verdict
 from app.judge.segment import Segment
 
 Category = Literal["gender", "political", "racial_ethnic", "geographical", "other"]
@@ -150,19 +150,27 @@ SCORER = Scorer(
         "preprocessStepResult": Opinions.model_json_schema(mode="serialization"),
         "analyzeStepResult": BiasAnalysis.model_json_schema(mode="serialization"),
     },
-    selection=Selection(key="opinions", system=_SELECTION),
-    selected=_selected,
-    assessments={
-        Strategy.THREE_STEP: Assessment(
-            fields={"verdict": ("yes", "no"), "category": (*CATEGORIES, "none")},
-            system=_ANALYSIS,
-            reasons=True,
-            read=_read_verdict,
-            moot={"category": ("verdict", "no")},
+    inquiries=(
+        Inquiry(
+            preprocess=Selection(key="opinions", system=_SELECTION),
+            assessments={
+                Strategy.THREE_STEP: Assessment(
+                    fields={"verdict": ("yes", "no"), "category": (*CATEGORIES, "none")},
+                    system=_ANALYSIS,
+                    reasons=True,
+                    read=_read_verdict,
+                    moot={"category": ("verdict", "no")},
+                ),
+                Strategy.SINGLE_CALL: Assessment(
+                    fields={"label": _LABELS}, system=_LABELLING, reasons=True, read=_read_label
+                ),
+                Strategy.LABELS: Assessment(
+                    fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label
+                ),
+            },
         ),
-        Strategy.SINGLE_CALL: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=True, read=_read_label),
-        Strategy.LABELS: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label),
-    },
+    ),
+    selected=_selected,
     assessed=_assessed,
     value=_value,
     weight=_is_biased,

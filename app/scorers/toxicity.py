@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Scorer, Verdict
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict
 
 Element = Literal["personal_attack", "mockery", "hate_speech", "dismissive", "threat"]
 Severity = Literal["mild", "moderate", "severe"]
@@ -150,13 +150,18 @@ SCORER = Scorer(
         Band("severe", 0.8, 1.0),
     ),
     step_schemas={"analyzeStepResult": ToxicityAnalysis.model_json_schema(mode="serialization")},
-    selection=None,
+    inquiries=(
+        Inquiry(
+            assessments={
+                Strategy.THREE_STEP: _BY_ELEMENT,
+                Strategy.SINGLE_CALL: _BY_ELEMENT,
+                Strategy.LABELS: Assessment(
+                    fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label
+                ),
+            },
+        ),
+    ),
     selected=None,
-    assessments={
-        Strategy.THREE_STEP: _BY_ELEMENT,
-        Strategy.SINGLE_CALL: _BY_ELEMENT,
-        Strategy.LABELS: Assessment(fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label),
-    },
     assessed=_assessed,
     value=_value,
     weight=_weight,

@@ -111,7 +111,9 @@ def numbers_in(schema: dict[str, Any]) -> list[int]:
 class Obedient:
     """Answers every prompt as its schema asks; item n gets the label that `choose` picks for its line.
 
-    `choose(line, labels)` returns one of labels; for a selection these are "left" and "taken".
+    `choose(line, labels)` returns one of labels; for a selection these are "left" and "taken". A line makes as many
+    claims as it has parts between semicolons, and none when there is nothing to choose from for it ("left"). A verdict
+    cites every passage that may be cited.
     """
 
     def __init__(self, choose: Callable[[str, list[str]], str]) -> None:
@@ -132,16 +134,23 @@ class Obedient:
             return {key: {str(number): self._choose(lines[number], labels) for number in numbers}}
         if "minItems" not in part:
             return {key: [number for number in numbers if self._choose(lines[number], ["left", "taken"]) == "taken"]}
-        fields = {
-            name: field["enum"] for name, field in part["items"]["properties"].items() if name not in {"n", "reason"}
-        }
+        properties = dict(part["items"]["properties"])
+        if "claims" in properties:
+            return {key: [{"n": number, "claims": self._claims(lines[number])} for number in numbers]}
+        cited = {"passages": properties.pop("passages")["items"]["enum"]} if "passages" in properties else {}
+        fields = {name: field["enum"] for name, field in properties.items() if name not in {"n", "reason"}}
         return {
             key: [
                 {
                     "n": number,
+                    **cited,
                     "reason": f"Because of {number}.",
                     **{name: self._choose(lines[number], labels) for name, labels in fields.items()},
                 }
                 for number in numbers
             ]
         }
+
+    def _claims(self, line: str) -> list[str]:
+        taken = self._choose(line, ["left", "taken"]) == "taken"
+        return [part.strip() for part in line.split(";")] if taken else []

@@ -21,10 +21,10 @@ from app.ports import Completion, FinishReason, Prompt
 from app.scorers import bias, toxicity
 from tests.unit.fakes import Reply, ScriptedModel, completion
 
-SELECTION = selection_task(bias.SCORER, bias.SCORER.selection)
-ANALYSIS = assessment_task(bias.SCORER, bias.SCORER.assessments[Strategy.THREE_STEP])
-LABELS = assessment_task(bias.SCORER, bias.SCORER.assessments[Strategy.LABELS])
-TOXICITY = assessment_task(toxicity.SCORER, toxicity.SCORER.assessments[Strategy.THREE_STEP])
+SELECTION = selection_task(bias.SCORER, bias.SCORER.inquiries[0].preprocess)
+ANALYSIS = assessment_task(bias.SCORER, bias.SCORER.inquiries[0].assessments[Strategy.THREE_STEP])
+LABELS = assessment_task(bias.SCORER, bias.SCORER.inquiries[0].assessments[Strategy.LABELS])
+TOXICITY = assessment_task(toxicity.SCORER, toxicity.SCORER.inquiries[0].assessments[Strategy.THREE_STEP])
 REASON = explanation_task(bias.SCORER)
 CUT = completion('{"verdicts": [', FinishReason.LENGTH)
 

@@ -15,7 +15,7 @@ from app.domain.errors import (
 )
 from app.domain.request import CacheMode, Message, Part, StorePolicy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step, Usage
-from app.judge import execute
+from app.judge import execute, subject
 from app.judge.step import MOST_SEGMENTS, Asker
 from app.judge.tokens import token_bound
 from app.ports import Completion, FinishReason, Prompt
@@ -244,7 +244,7 @@ async def test_all_messages_and_parts_are_judged() -> None:
 async def test_a_text_of_nothing_gets_no_number() -> None:
     run = await Bench(obedient()).score(" \n ")
     assert (run.status, run.score, run.usage.judge_calls) == (RunStatus.NOT_SCORABLE, None, 0)
-    assert run.reason == SCORERS["bias"].nothing_found["en"]
+    assert run.reason == SCORERS["bias"].nothing_to_score["en"]
 
 
 @pytest.mark.anyio
@@ -750,13 +750,13 @@ async def test_long_texts_are_cut_and_planned_off_the_loop(
     def watch(owner: Any, name: str) -> None:
         original = getattr(owner, name)
 
-        def noting(*arguments: Any) -> Any:
+        def noting(*arguments: Any, **named: Any) -> Any:
             threads.setdefault(name, set()).add(threading.get_ident())
-            return original(*arguments)
+            return original(*arguments, **named)
 
         monkeypatch.setattr(owner, name, noting)
 
-    watch(execute, "segments_of")
+    watch(subject, "segments_of")
     watch(execute, "Evidence")
     watch(Asker, "plan")
     watch(Asker, "prompt_text")

@@ -54,7 +54,7 @@ def test_bands(value: float, name: str) -> None:
 
 
 def test_verdicts_of_three_steps() -> None:
-    read = SCORER.assessments[Strategy.THREE_STEP].read
+    read = SCORER.inquiries[0].assessments[Strategy.THREE_STEP].read
     assert read({"verdict": "no"}) == {"result": "no"}
     for category in CATEGORIES:
         assert read({"verdict": "yes", "category": category}) == {"result": "yes", "category": category}
@@ -63,7 +63,7 @@ def test_verdicts_of_three_steps() -> None:
 
 @pytest.mark.parametrize("strategy", [Strategy.SINGLE_CALL, Strategy.LABELS])
 def test_verdicts_of_one_label(strategy: Strategy) -> None:
-    assessment = SCORER.assessments[strategy]
+    assessment = SCORER.inquiries[0].assessments[strategy]
     assert set(assessment.fields["label"]) == {"fact", "fair", *CATEGORIES}
     assert assessment.read({"label": "fact"}) is None
     assert assessment.read({"label": "fair"}) == {"result": "no"}

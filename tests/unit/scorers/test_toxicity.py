@@ -102,7 +102,7 @@ def test_bands(value: float, name: str) -> None:
 
 
 def test_labels_are_read_into_elements_and_severities() -> None:
-    labels = SCORER.assessments[Strategy.LABELS]
+    labels = SCORER.inquiries[0].assessments[Strategy.LABELS]
     assert labels.read({"label": "none"}) == {"element": "none"}
     read = [labels.read({"label": label}) for label in labels.fields["label"] if label != "none"]
     assert read == [{"element": element, "severity": severity} for element, severity in product(ELEMENTS, SEVERITIES)]
@@ -110,7 +110,7 @@ def test_labels_are_read_into_elements_and_severities() -> None:
 
 @pytest.mark.parametrize("strategy", [Strategy.THREE_STEP, Strategy.SINGLE_CALL])
 def test_elements_are_read_as_they_are(strategy: Strategy) -> None:
-    assessment = SCORER.assessments[strategy]
+    assessment = SCORER.inquiries[0].assessments[strategy]
     assert assessment.read({"element": "none"}) == {"element": "none"}
     assert assessment.read({"element": "threat", "severity": "mild"}) == {"element": "threat", "severity": "mild"}
 

@@ -1,0 +1,51 @@
+"""What a scorer judges: the units of one text, or of a list of texts."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from app.domain.request import RunRequest
+from app.judge.segment import Segment, segments_of
+
+
+class Subject(NamedTuple):
+    """Units to judge: the text they stand in, the units themselves, and which of them (indexes) are asked about.
+
+    A claim is a unit too: its `text` is the claim, its span the segment's that it was taken from.
+    """
+
+    text: str
+    units: Sequence[Segment]
+    items: Sequence[int]
+
+
+def segments(text: str) -> Subject:
+    """Return the segments of a text as a subject."""
+    units = segments_of(text)
+    return Subject(text, units, range(len(units)))
+
+
+def listed(texts: Sequence[str]) -> Subject:
+    """Return texts as a subject, each a whole unit in its own place; blank ones keep their place and are not asked."""
+    units = [Segment(0, len(text), text) for text in texts]
+    return Subject(json.dumps(texts), units, [index for index, unit in enumerate(units) if unit.text.strip()])
+
+
+def output_segments(request: RunRequest, _: Any) -> Subject:
+    """Return the segments of the output."""
+    return segments(request.text)
+
+
+def ground_truth_segments(request: RunRequest, _: Any) -> Subject:
+    """Return the segments of the ground truth."""
+    return segments(request.ground_truth or "")
+
+
+def input_segments(request: RunRequest, _: Any) -> Subject:
+    """Return the segments of the input."""
+    return segments(request.question or "")
+
+
+def context_passages(request: RunRequest, _: Any) -> Subject:
+    """Return the passages of the context, each as a unit."""
+    return listed(request.context or ())
