@@ -11,6 +11,7 @@ from app.api.queries import NoParameters, read_query
 from app.api.state import deps_of
 from app.domain.errors import NotFound
 from app.domain.model import Model
+from app.domain.request import Strategy
 from app.domain.run import Direction
 from app.judge.scorer import Scorer
 
@@ -32,6 +33,7 @@ class ScorerDescription(Model):
     direction: Direction
     range: tuple[float, float] = Field(default=(0.0, 1.0), description="Before `scale` is applied")
     needs: list[str] = Field(description="Inputs without which the scorer refuses")
+    strategies: list[Strategy] = Field(description="The values of `options.strategy` that it takes")
     bands: list[BandDescription]
     options_schema: dict[str, Any] = Field(description="JSON schema of `options`")
     step_schemas: dict[str, Any] = Field(description="JSON schemas of `preprocessStepResult` and `analyzeStepResult`")
@@ -45,6 +47,7 @@ def describe(scorer: Scorer) -> ScorerDescription:
         description=scorer.description,
         direction=scorer.direction,
         needs=list(scorer.needs),
+        strategies=list(scorer.strategies),
         bands=[BandDescription(name=band.name, low=band.low, high=band.high) for band in scorer.bands],
         options_schema=scorer.options.model_json_schema(),
         step_schemas=scorer.step_schemas,

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from app.domain.errors import Fault, InvalidRequest, NotConfigured, NotFound
 from app.domain.faults import faults_of
 from app.domain.request import (
+    Message,
     MultiScoreRequest,
     Options,
     RunRequest,
@@ -19,6 +20,7 @@ from app.domain.request import (
     ScoreRequest,
     ScorerSelection,
     StorePolicy,
+    text_of,
 )
 from app.domain.run import Attempt, Run, RunStatus
 from app.judge.scorer import Scorer
@@ -43,6 +45,7 @@ def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
         raise NotFound("There is no such scorer; GET /v1/scorers lists them")
     faults: list[Fault] = []
     options = _checked_options(scorer, body.options, "#/options", faults)
+    faults += _strategy_faults(scorer, options, "#/options")
     faults += _missing_inputs(scorer, body)
     faults += _model_faults(deps, body)
     if faults or options is None:
@@ -64,6 +67,7 @@ def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
         own = selection.options is not None
         pointer = f"#/scorers/{index}/options" if own else "#/options"
         options = _checked_options(scorer, selection.options or {} if own else body.options, pointer, faults)
+        faults += _strategy_faults(scorer, options, pointer)
         faults += _missing_inputs(scorer, body)
         if options is not None:
             threshold = body.threshold if selection.threshold is None else selection.threshold
@@ -82,6 +86,14 @@ def _checked_options(scorer: Scorer, options: Mapping[str, Any], pointer: str, f
         return None
 
 
+def _strategy_faults(scorer: Scorer, options: Options | None, pointer: str) -> list[Fault]:
+    if options is None or options.strategy in scorer.strategies:
+        return []
+    known = ", ".join(scorer.strategies)
+    detail = f"The scorer {scorer.id} can't be asked so; choose one of: {known}"
+    return [Fault(pointer=f"{pointer}/strategy", code="unsupported_strategy", detail=detail)]
+
+
 def _missing_inputs(scorer: Scorer, body: ScoreRequest) -> list[Fault]:
     fields = {field.alias: getattr(body, name) for name, field in ScoreRequest.model_fields.items()}
     return [
@@ -91,10 +103,10 @@ def _missing_inputs(scorer: Scorer, body: ScoreRequest) -> list[Fault]:
     ]
 
 
-def _given(value: Any) -> bool:
-    if isinstance(value, str):
-        return bool(value.strip())
-    return bool(value)
+def _given(value: str | list[str] | list[Message] | None) -> bool:
+    """Whether an input holds something that can be read: not a list of blank passages, nor messages without text."""
+    texts = [value] if isinstance(value, str) else value or []
+    return any((text if isinstance(text, str) else text_of([text])).strip() for text in texts)
 
 
 def _model_faults(deps: Deps, body: ScoreRequest) -> list[Fault]:
@@ -158,8 +170,12 @@ def new_run(
     status: RunStatus,
     caller: str,
     idempotency_key: str | None = None,
+    group: str = "",
 ) -> NewRun:
-    """Return the run as it is stored first: queued, or running when the caller executes it itself."""
+    """Return the run as it is stored first: queued, or running when the caller executes it itself.
+
+    `group` is the same for all runs of one request (see RunRequest).
+    """
     now = deps.clock.now()
     scorer, options, threshold = accepted
     request = RunRequest(
@@ -176,6 +192,7 @@ def new_run(
         store=body.store,
         timeout_ms=body.timeout_ms or deps.policy.run_timeout_ms,
         caller=caller,
+        group=group,
     )
     run = Run(
         run_id=run_id,

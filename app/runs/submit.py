@@ -126,8 +126,9 @@ async def _store_all(
     deps: Deps, submission: _Submission, run_ids: tuple[str, ...], accepted: list[Accepted]
 ) -> list[_Stored]:
     """Store all runs or none: when one can't be, those that were made for this request are deleted again."""
+    group = run_ids[0] if len(run_ids) > 1 else ""
     outcomes = await asyncio.gather(
-        *(_store(deps, submission, run_id, item) for run_id, item in zip(run_ids, accepted, strict=True)),
+        *(_store(deps, submission, run_id, item, group) for run_id, item in zip(run_ids, accepted, strict=True)),
         return_exceptions=True,
     )
     stored = [outcome for outcome in outcomes if isinstance(outcome, _Stored)]
@@ -176,12 +177,13 @@ async def _check_room(deps: Deps, submission: _Submission, run_ids: tuple[str, .
             raise
 
 
-async def _store(deps: Deps, submission: _Submission, run_id: str, accepted: Accepted) -> _Stored:
+async def _store(deps: Deps, submission: _Submission, run_id: str, accepted: Accepted, group: str = "") -> _Stored:
     """Store a run, or find the one that stands under its id; raises IdempotencyConflict when that is another one."""
     body, queued = submission.body, submission.queued
     status = RunStatus.QUEUED if queued else RunStatus.RUNNING
     caller = await caller_digest(deps, submission.tenant, submission.caller)
-    new = new_run(deps, submission.tenant, run_id, body, accepted, status, caller, submission.idempotency_key)
+    key = submission.idempotency_key
+    new = new_run(deps, submission.tenant, run_id, body, accepted, status, caller, key, group)
     if body.store is StorePolicy.NONE:
         if body.run_id is not None and await deps.store.get(new.key) is not None:
             raise IdempotencyConflict("This runId belongs to a run that is kept; use a new one")

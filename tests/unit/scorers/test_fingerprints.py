@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from app.domain.request import Strategy
+from app.domain.run import RunStatus
 from tests.unit.fakes import Obedient, ScriptedModel
 from tests.unit.judge.runs import SCORERS, Bench
 
+CONTEXT = ["Tea was drunk.\nIt rained; it snowed.", "", "はい。"]
 KNOWN: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("fingerprints.json").read_text())
 TEXTS = [
     {"output": "Tea is best. It rained. They are lazy! Who said so? Nobody did. Go away. I like it. The end."},
@@ -29,8 +31,10 @@ async def fingerprint(scorer_id: str) -> str:
             turn = cycle(range(7))
             bench = Bench(ScriptedModel(Obedient(lambda _, labels, turn=turn: labels[-1 - next(turn) % len(labels)])))
             request = {**text, "options": {**text.get("options", {}), "strategy": strategy.value}}
+            if "context" in SCORERS[scorer_id].needs:
+                request["context"] = CONTEXT
             run = await bench.score(scorer=scorer_id, **request)
-            assert run.score is not None
+            assert run.status in {RunStatus.COMPLETED, RunStatus.NOT_SCORABLE}
             seen.append([[prompt.system, prompt.user, prompt.schema] for prompt in bench.model.prompts])
             seen.append(
                 [run.score, run.interpretation, run.preprocess_step_result, run.analyze_step_result, run.reason]

@@ -4,5 +4,9 @@ from app.judge.scorer import Verdict
 from app.judge.segment import Segment
 
 
+def placed(place: int, **labels: str) -> Verdict:
+    return verdict(**labels)._replace(place=place)
+
+
 def verdict(reason: str | None = "Why.", **labels: str) -> Verdict:
     return Verdict(Segment(4, 9, "Words"), labels, reason)

@@ -1,0 +1,123 @@
+"""Context precision: whether the useful passages of a ranked context come first (higher is better)."""
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import Literal
+
+from app.domain.model import Model
+from app.domain.request import Options, Strategy
+from app.domain.run import Direction
+from app.judge.exhibit import OUTPUT
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+from app.judge.subject import context_passages
+
+
+class PassageVerdict(Model):
+    """Whether the passage with this number (from 1, in the order of `context`) is useful, and why."""
+
+    number: int
+    verdict: Literal["yes", "no"]
+    reason: str | None
+
+
+class ContextPrecisionAnalysis(Model):
+    """What analyze finds: one verdict for every passage that is not blank."""
+
+    verdicts: list[PassageVerdict]
+
+
+_ANALYSIS = """\
+You judge passages that were fetched to answer a question (the lines with ?): decide on each passage, beside the \
+answer that was given.
+yes: it holds something that the answer says or needs, or that answers the question. no: it does not, even if it is \
+about the same subject."""
+
+_EXPLANATION = """\
+You explain a precision score to the person who asked for it, in two or three sentences: why it is what it is, and \
+which passages were of no use. The score is high when useful passages come before the others; it is settled."""
+
+_VIEW = View(neighbours=False, exhibits=(OUTPUT,), piecewise=True)
+
+
+def _read(labels: Mapping[str, str]) -> Mapping[str, str]:
+    (label,) = labels.values()
+    return {"verdict": label}
+
+
+def _is_useful(verdict: Verdict) -> bool:
+    return verdict.labels["verdict"] == "yes"
+
+
+def _assessed(verdicts: Sequence[Verdict]) -> ContextPrecisionAnalysis:
+    return ContextPrecisionAnalysis.model_validate(
+        {
+            "verdicts": [
+                {"number": verdict.place + 1, "verdict": verdict.labels["verdict"], "reason": verdict.reason}
+                for verdict in verdicts
+            ]
+        }
+    )
+
+
+def _value(verdicts: Sequence[Verdict], _: Options) -> float:
+    """Average precision: the mean, over the useful passages, of the share of useful ones up to their rank."""
+    ranks = sorted(verdict.place + 1 for verdict in verdicts if _is_useful(verdict))
+    return fsum(found / rank for found, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+
+
+_WITH_REASONS = Assessment(
+    fields={"verdict": ("yes", "no")}, system=_ANALYSIS, reasons=True, read=_read, view=_VIEW, units="passages"
+)
+
+SCORER = Scorer(
+    id="context-precision",
+    version="1",
+    description=(
+        "Whether the passages that were of use for the answer rank before those that were not: average precision over "
+        "the context in its order."
+    ),
+    direction=Direction.HIGHER_IS_BETTER,
+    needs=("input", "output", "context"),
+    options=Options,
+    bands=(
+        Band("no useful passage", 0.0, 0.0),
+        Band("useful passages come late", 0.1, 0.3),
+        Band("useful passages among others", 0.4, 0.6),
+        Band("useful passages mostly first", 0.7, 0.9999),
+        Band("useful passages first", 1.0, 1.0),
+    ),
+    step_schemas={"analyzeStepResult": ContextPrecisionAnalysis.model_json_schema(mode="serialization")},
+    inquiries=(
+        Inquiry(
+            subject=context_passages,
+            assessments={
+                Strategy.THREE_STEP: _WITH_REASONS,
+                Strategy.SINGLE_CALL: _WITH_REASONS,
+                Strategy.LABELS: Assessment(
+                    fields={"label": ("yes", "no")},
+                    system=_ANALYSIS,
+                    reasons=False,
+                    read=_read,
+                    view=_VIEW,
+                    units="passages",
+                ),
+            },
+        ),
+    ),
+    selected=None,
+    assessed=_assessed,
+    value=_value,
+    weight=lambda verdict: float(not _is_useful(verdict)),
+    describe=lambda verdict: f"passage {verdict.place + 1}, of no use",
+    explanation=_EXPLANATION,
+    nothing_found={
+        "en": "Every passage of the context was useful.",
+        "fr": "Tous les passages du contexte ont été utiles.",
+        "ko": "제공된 문맥의 모든 구절이 유용했습니다.",
+        "ja": "コンテキストのすべての文章が役に立ちました。",
+        "de": "Jeder Abschnitt des Kontexts war von Nutzen.",
+        "es": "Todos los pasajes del contexto fueron útiles.",
+        "pt": "Todos os trechos do contexto foram úteis.",
+        "zh": "上下文中的每个段落都有用。",
+    },
+)

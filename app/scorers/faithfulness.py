@@ -1,0 +1,166 @@
+"""Faithfulness: which share of a text's claims the context supports (higher is better)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from app.domain.model import Model
+from app.domain.request import Options, Strategy
+from app.domain.run import Direction, Span
+from app.judge.claims import CLAIMS, Claims, found_claims
+from app.judge.exhibit import CONTEXT
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+
+
+class FaithfulnessVerdict(Model):
+    """Whether the context supports a claim ("yes"), contradicts it ("no") or holds nothing about it ("unsure").
+
+    `passages` are the numbers, from 1, of the context passages that the verdict rests on.
+    """
+
+    verdict: Literal["yes", "no", "unsure"]
+    reason: str | None
+    claim: str
+    span: Span
+    passages: list[int]
+
+
+class FaithfulnessAnalysis(Model):
+    """What analyze finds: one verdict for every claim."""
+
+    verdicts: list[FaithfulnessVerdict]
+
+
+_GROUNDS = """\
+Go by the passages alone and not by what you know. Names, numbers, dates, amounts and negations must agree; other \
+words for the same are fine. Passages may support a claim together."""
+
+_ANALYSIS = f"""\
+You check claims against the passages of a context: decide on each claim.
+yes: passages say so, or it follows from them. no: a passage says otherwise. unsure: they do not tell, however true \
+the claim may be.
+{_GROUNDS}"""
+
+_LABELLING = f"""\
+You check a text against the passages of a context: decide on each segment.
+yes: passages say all that it states, or it follows from them. no: a passage says otherwise. unsure: they do not tell \
+all of it, however true it may be. none: it states no fact, as an opinion, a question, an instruction, a greeting or \
+a heading.
+{_GROUNDS}"""
+
+_EXPLANATION = """\
+You explain a faithfulness score to the person who asked for it, in two or three sentences: why it is what it is, \
+which claims the context contradicts or does not hold, and the worst one in a few words. The score is the share of \
+claims that the context supports; it is settled."""
+
+_OF_CLAIMS = View(neighbours=False, question_limit=0, exhibits=(CONTEXT,), piecewise=True)
+_OF_SEGMENTS = View(exhibits=(CONTEXT,), piecewise=True)
+_VERDICTS = ("yes", "no", "unsure")
+
+
+def _read(labels: Mapping[str, str]) -> Mapping[str, str] | None:
+    (label,) = labels.values()
+    return None if label == "none" else {"verdict": label}
+
+
+def _assessed(verdicts: Sequence[Verdict]) -> FaithfulnessAnalysis:
+    return FaithfulnessAnalysis.model_validate(
+        {
+            "verdicts": [
+                {
+                    "verdict": verdict.labels["verdict"],
+                    "reason": verdict.reason,
+                    "claim": verdict.item.text,
+                    "span": {"start": verdict.item.start, "end": verdict.item.end},
+                    "passages": [] if verdict.labels["verdict"] == "unsure" else list(verdict.cited),
+                }
+                for verdict in verdicts
+            ]
+        }
+    )
+
+
+def _value(verdicts: Sequence[Verdict], _: Options) -> float | None:
+    """Supported claims by claims; a text without claims has no score."""
+    supported = sum(verdict.labels["verdict"] == "yes" for verdict in verdicts)
+    return supported / len(verdicts) if verdicts else None
+
+
+SCORER = Scorer(
+    id="faithfulness",
+    version="1",
+    description=(
+        "The share of the text's claims that the context supports. What the context contradicts or does not mention "
+        "is not supported, even where it is true."
+    ),
+    direction=Direction.HIGHER_IS_BETTER,
+    needs=("output", "context"),
+    options=Options,
+    bands=(
+        Band("not supported by the context", 0.0, 0.0),
+        Band("hardly supported", 0.1, 0.3),
+        Band("partly supported", 0.4, 0.6),
+        Band("mostly supported", 0.7, 0.9999),
+        Band("fully supported by the context", 1.0, 1.0),
+    ),
+    step_schemas={
+        "preprocessStepResult": Claims.model_json_schema(mode="serialization"),
+        "analyzeStepResult": FaithfulnessAnalysis.model_json_schema(mode="serialization"),
+    },
+    inquiries=(
+        Inquiry(
+            preprocess=CLAIMS,
+            assessments={
+                Strategy.THREE_STEP: Assessment(
+                    fields={"verdict": _VERDICTS},
+                    system=_ANALYSIS,
+                    reasons=True,
+                    read=_read,
+                    view=_OF_CLAIMS,
+                    cites=CONTEXT,
+                    units="claims",
+                ),
+                Strategy.SINGLE_CALL: Assessment(
+                    fields={"verdict": (*_VERDICTS, "none")},
+                    system=_LABELLING,
+                    reasons=True,
+                    read=_read,
+                    view=_OF_SEGMENTS,
+                    cites=CONTEXT,
+                ),
+                Strategy.LABELS: Assessment(
+                    fields={"label": (*_VERDICTS, "none")},
+                    system=_LABELLING,
+                    reasons=False,
+                    read=_read,
+                    view=_OF_SEGMENTS,
+                ),
+            },
+        ),
+    ),
+    selected=found_claims,
+    assessed=_assessed,
+    value=_value,
+    weight=lambda verdict: {"yes": 0.0, "unsure": 0.5, "no": 1.0}[verdict.labels["verdict"]],
+    describe=lambda verdict: {"no": "contradicted", "unsure": "not found in the context"}[verdict.labels["verdict"]],
+    explanation=_EXPLANATION,
+    nothing_found={
+        "en": "The context supports every claim of this text.",
+        "fr": "Le contexte confirme toutes les affirmations de ce texte.",
+        "ko": "이 글의 모든 주장은 제공된 문맥으로 뒷받침됩니다.",
+        "ja": "このテキストの主張はすべてコンテキストによって裏付けられています。",
+        "de": "Der Kontext stützt jede Aussage dieses Textes.",
+        "es": "El contexto respalda todas las afirmaciones de este texto.",
+        "pt": "O contexto sustenta todas as afirmações deste texto.",
+        "zh": "这段文本中的所有陈述都有上下文支持。",
+    },
+    nothing_to_score={
+        "en": "This text makes no claim that could be checked.",
+        "fr": "Ce texte ne contient aucune affirmation vérifiable.",
+        "ko": "이 글에는 확인할 수 있는 주장이 없습니다.",
+        "ja": "このテキストには検証できる主張がありません。",
+        "de": "Dieser Text enthält keine Aussage, die sich prüfen ließe.",
+        "es": "Este texto no contiene ninguna afirmación que se pueda comprobar.",
+        "pt": "Este texto não contém nenhuma afirmação que possa ser verificada.",
+        "zh": "这段文本中没有可以核实的陈述。",
+    },
+)

@@ -1,0 +1,171 @@
+"""Hallucination: which share of a text's claims has nothing behind it in the context (lower is better)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from app.domain.model import Model
+from app.domain.request import Options, Strategy
+from app.domain.run import Direction, Span
+from app.judge.claims import CLAIMS, Claims, found_claims
+from app.judge.exhibit import CONTEXT
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+
+
+class HallucinationVerdict(Model):
+    """Whether a claim is a hallucination ("yes"), why, and of which kind (null when it is none).
+
+    `passages` are the numbers, from 1, of the context passages that the verdict rests on.
+    """
+
+    verdict: Literal["yes", "no"]
+    kind: Literal["contradicted", "unsupported"] | None
+    reason: str | None
+    claim: str
+    span: Span
+    passages: list[int]
+
+
+class HallucinationAnalysis(Model):
+    """What analyze finds: one verdict for every claim."""
+
+    verdicts: list[HallucinationVerdict]
+
+
+_KINDS = """\
+supported: the passages say so, or it follows from them. contradicted: a passage says otherwise. opinion: it is an \
+opinion, or says itself that it is a guess. unsupported: it is stated as a fact and the passages do not tell, however \
+true it may be."""
+
+_GROUNDS = """\
+Go by the passages alone and not by what you know. Names, numbers, dates, amounts and negations must agree; other \
+words for the same are fine."""
+
+_ANALYSIS = f"""\
+You look for hallucinations: claims without ground in the passages of a context. Decide on each claim.
+{_KINDS}
+{_GROUNDS}"""
+
+_LABELLING = f"""\
+You look for hallucinations: statements without ground in the passages of a context. Decide on each segment, by the \
+worst that it states.
+{_KINDS} none: it states nothing, as a question, an instruction, a greeting or a heading.
+{_GROUNDS}"""
+
+_EXPLANATION = """\
+You explain a hallucination score to the person who asked for it, in two or three sentences: why it is what it is, \
+which claims the context contradicts or does not hold, and the worst one in a few words. The score is the share of \
+claims that are hallucinated; it is settled."""
+
+_OF_CLAIMS = View(neighbours=False, question_limit=0, exhibits=(CONTEXT,), piecewise=True)
+_OF_SEGMENTS = View(exhibits=(CONTEXT,), piecewise=True)
+# Where the context is judged in pieces the first of these counts that any piece calls for: ground in one is ground.
+_FOUND = ("supported", "contradicted", "opinion", "unsupported")
+
+
+def _read(labels: Mapping[str, str]) -> Mapping[str, str] | None:
+    (label,) = labels.values()
+    if label == "none":
+        return None
+    return {"verdict": "yes", "kind": label} if label in {"contradicted", "unsupported"} else {"verdict": "no"}
+
+
+def _assessed(verdicts: Sequence[Verdict]) -> HallucinationAnalysis:
+    return HallucinationAnalysis.model_validate(
+        {
+            "verdicts": [
+                {
+                    "verdict": verdict.labels["verdict"],
+                    "kind": verdict.labels.get("kind"),
+                    "reason": verdict.reason,
+                    "claim": verdict.item.text,
+                    "span": {"start": verdict.item.start, "end": verdict.item.end},
+                    "passages": [] if verdict.labels.get("kind") == "unsupported" else list(verdict.cited),
+                }
+                for verdict in verdicts
+            ]
+        }
+    )
+
+
+def _is_hallucinated(verdict: Verdict) -> bool:
+    return verdict.labels["verdict"] == "yes"
+
+
+def _value(verdicts: Sequence[Verdict], _: Options) -> float:
+    """Hallucinated claims by claims; a text without claims has none."""
+    return sum(map(_is_hallucinated, verdicts)) / len(verdicts) if verdicts else 0.0
+
+
+def _weight(verdict: Verdict) -> float:
+    return {"contradicted": 1.0, "unsupported": 0.5}.get(verdict.labels.get("kind", ""), 0.0)
+
+
+SCORER = Scorer(
+    id="hallucination",
+    version="1",
+    description=(
+        "The share of the text's claims that the context contradicts, or that are stated as facts with nothing in the "
+        "context behind them. Opinions and guesses that say so are no hallucination."
+    ),
+    direction=Direction.LOWER_IS_BETTER,
+    needs=("output", "context"),
+    options=Options,
+    bands=(
+        Band("no hallucination", 0.0, 0.0),
+        Band("a few claims without ground", 0.1, 0.3),
+        Band("many claims without ground", 0.4, 0.6),
+        Band("mostly hallucinated", 0.7, 0.9999),
+        Band("hallucinated throughout", 1.0, 1.0),
+    ),
+    step_schemas={
+        "preprocessStepResult": Claims.model_json_schema(mode="serialization"),
+        "analyzeStepResult": HallucinationAnalysis.model_json_schema(mode="serialization"),
+    },
+    inquiries=(
+        Inquiry(
+            preprocess=CLAIMS,
+            assessments={
+                Strategy.THREE_STEP: Assessment(
+                    fields={"verdict": _FOUND},
+                    system=_ANALYSIS,
+                    reasons=True,
+                    read=_read,
+                    view=_OF_CLAIMS,
+                    cites=CONTEXT,
+                    units="claims",
+                ),
+                Strategy.SINGLE_CALL: Assessment(
+                    fields={"verdict": (*_FOUND, "none")},
+                    system=_LABELLING,
+                    reasons=True,
+                    read=_read,
+                    view=_OF_SEGMENTS,
+                    cites=CONTEXT,
+                ),
+                Strategy.LABELS: Assessment(
+                    fields={"label": (*_FOUND, "none")},
+                    system=_LABELLING,
+                    reasons=False,
+                    read=_read,
+                    view=_OF_SEGMENTS,
+                ),
+            },
+        ),
+    ),
+    selected=found_claims,
+    assessed=_assessed,
+    value=_value,
+    weight=_weight,
+    describe=lambda verdict: verdict.labels["kind"],
+    explanation=_EXPLANATION,
+    nothing_found={
+        "en": "No hallucination was found in this text.",
+        "fr": "Aucune hallucination n’a été trouvée dans ce texte.",
+        "ko": "이 글에서 환각을 찾지 못했습니다.",
+        "ja": "このテキストにハルシネーションは見つかりませんでした。",
+        "de": "In diesem Text wurde keine Halluzination gefunden.",
+        "es": "No se encontró ninguna alucinación en este texto.",
+        "pt": "Nenhuma alucinação foi encontrada neste texto.",
+        "zh": "在这段文本中没有发现幻觉内容。",
+    },
+)

@@ -1,0 +1,81 @@
+"""Verdicts that name the passages they rest on, and verdicts from several pages put together."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from app.domain.request import Strategy
+from app.judge.task import Assessed, assessment_task, merged
+from app.scorers.faithfulness import SCORER
+
+ASSESSMENT = SCORER.inquiries[0].assessments[Strategy.THREE_STEP]
+TASK = assessment_task(SCORER, ASSESSMENT, (2, 5))
+LABELS = ("yes", "no", "unsure")
+
+
+def read(passages: Any, task: Any = TASK) -> dict[int, Assessed]:
+    return task.read([{"n": 1, "reason": "Why.", "verdict": "yes", "passages": passages}], [1])
+
+
+@pytest.mark.parametrize(
+    ("passages", "cited"),
+    [
+        ([2], (2,)),
+        ([5, 2, 5], (2, 5)),
+        (["P5", "[2]", "p2:"], (2, 5)),
+        ("P5", (5,)),
+        (2.0, (2,)),
+        ([], ()),
+        (None, ()),
+    ],
+)
+def test_numbers_that_were_shown_are_cited_in_order(passages: Any, cited: tuple[int, ...]) -> None:
+    assert read(passages) == {1: Assessed({"verdict": "yes"}, "Why.", cited)}
+
+
+@pytest.mark.parametrize("passages", [[1], [2, 3], ["2 and 5"], "none", [None], [[2]], True, {"2": 5}])
+def test_a_verdict_that_cites_what_was_not_shown_is_none(passages: Any) -> None:
+    assert read(passages) == {}
+
+
+def test_nothing_is_cited_where_nothing_may_be() -> None:
+    task = assessment_task(SCORER, ASSESSMENT)
+    assert "passages" not in str(task.schema([1]))
+    assert read([2], task) == {1: Assessed({"verdict": "yes"}, "Why.")}
+
+
+ANSWERS = st.builds(
+    Assessed,
+    st.sampled_from(LABELS).map(lambda label: {"verdict": label}),
+    st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=20),
+    st.lists(st.sampled_from([2, 5]), unique=True).map(sorted).map(tuple),
+)
+
+
+@given(st.dictionaries(st.integers(1, 9), ANSWERS, min_size=1))
+def test_what_is_written_fits_the_schema_and_is_read_again(answers: dict[int, Assessed]) -> None:
+    numbers = sorted(answers)
+    written = TASK.write(answers)
+    Draft202012Validator(TASK.schema(numbers)).validate({TASK.key: written})
+    assert TASK.read(written, numbers) == answers
+
+
+def test_the_foremost_label_counts_and_cites_with_its_likes() -> None:
+    answers = [
+        Assessed({"verdict": "unsure"}, "Not here.", (1,)),
+        Assessed({"verdict": "yes"}, "Here.", (4,)),
+        Assessed({"verdict": "no"}, "Otherwise.", (5,)),
+        Assessed({"verdict": "yes"}, "Here, too.", (3, 4)),
+    ]
+    assert merged(answers, "verdict", LABELS) == Assessed({"verdict": "yes"}, "Here.", (3, 4))
+
+
+@given(st.lists(ANSWERS, min_size=1), st.randoms())
+def test_the_order_of_pages_does_not_matter_to_the_label(answers: list[Assessed], random: Any) -> None:
+    one = merged(answers, "verdict", LABELS)
+    random.shuffle(answers)
+    other = merged(answers, "verdict", LABELS)
+    assert (one.labels, one.cited) == (other.labels, other.cited)

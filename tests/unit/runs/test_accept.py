@@ -1,0 +1,63 @@
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.domain.errors import InvalidRequest
+from app.domain.request import MultiScoreRequest, ScoreRequest, Strategy
+from app.judge.scorer import Inquiry
+from app.runs.accept import accept, accept_many
+from app.scorers import load_scorers
+
+SCORERS = load_scorers()
+ONE_STRATEGY = replace(
+    SCORERS["toxicity"],
+    id="slow",
+    inquiries=(Inquiry(assessments={Strategy.THREE_STEP: SCORERS["toxicity"].inquiries[0].assessments["three_step"]}),),
+)
+DEPS: Any = SimpleNamespace(
+    scorers={**SCORERS, "slow": ONE_STRATEGY}, models=SimpleNamespace(default="fake/judge", ids=("fake/judge",))
+)
+
+
+def faults(scorer_id: str, **body: Any) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidRequest) as refused:
+        accept(DEPS, ScoreRequest.model_validate({"output": "A text.", **body}), scorer_id)
+    return [(fault.pointer, fault.code) for fault in refused.value.faults]
+
+
+@pytest.mark.parametrize("context", [None, [], [""], [" ", "\n\t"]])
+def test_a_context_that_says_nothing_is_missing(context: Any) -> None:
+    assert faults("faithfulness", context=context) == [("#/context", "missing")]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [None, "", " ", [{"role": "user"}], [{"role": "user", "content": [{"type": "image"}]}, {"role": "user"}]],
+)
+def test_an_input_that_says_nothing_is_missing(question: Any) -> None:
+    assert faults("answer-relevancy", input=question) == [("#/input", "missing")]
+
+
+def test_all_missing_inputs_are_named() -> None:
+    assert faults("context-precision") == [("#/input", "missing"), ("#/context", "missing")]
+
+
+@pytest.mark.parametrize("question", ["Why?", [{"role": "user", "content": "Why?"}]])
+def test_what_says_something_is_given(question: Any) -> None:
+    body = ScoreRequest.model_validate({"output": "A text.", "input": question, "context": ["", "A passage."]})
+    assert accept(DEPS, body, "context-precision").scorer.id == "context-precision"
+
+
+def test_a_strategy_that_a_scorer_does_not_have_is_a_fault() -> None:
+    options = {"strategy": "labels"}
+    assert faults("slow", options=options) == [("#/options/strategy", "unsupported_strategy")]
+    assert accept(DEPS, ScoreRequest.model_validate({"output": "A text."}), "slow").scorer is ONE_STRATEGY
+
+    scorers = ["toxicity", "slow", {"id": "slow", "options": options}]
+    body = MultiScoreRequest.model_validate({"output": "A text.", "options": options, "scorers": scorers})
+    with pytest.raises(InvalidRequest) as refused:
+        accept_many(DEPS, body)
+    assert [fault.pointer for fault in refused.value.faults] == ["#/options/strategy", "#/scorers/2/options/strategy"]
+    assert "three_step" in refused.value.faults[0].detail
