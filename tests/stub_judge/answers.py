@@ -5,10 +5,16 @@ whatever the language of the rest; below are all of them:
 
 - an opinion ("fair" where labels are asked, else "fact"): "always", "never", "every", "best", "should" and so on
 - biased: "inferior" or "superior"; its category: "women" gender, "party" political, "village" geographical, else other
+- a claim: each part between semicolons of a segment that is no opinion and has a word of more than three letters
+- supported (yes) by a passage (`P2: ...`) that has all its longer words, contradicted (no) where numbers or a "not"
+  differ, else an opinion or unsupported (unsure); without any longer word none. It cites the passages that decide
+- a passage is of use (yes) when it shares a longer word with the answer (`A: ...`), of high relevance when with the
+  question (`? ...`); an answer's segment is relevant (yes) when it shares one with the question
 - toxic: "idiot" personal_attack, "clown" mockery, "vermin" hate_speech, "hush" dismissive, "beware" threat;
   severity: severe with "damned", mild with "silly", else moderate
 
-Arrays of numbers list the segments that hold an opinion; arrays of objects have one item for every number asked (or
+Arrays of numbers list the segments that hold an opinion, or in an item the passages it cites; arrays of texts hold the
+claims of a segment; arrays of objects have one item for every number asked (or
 what minItems and maxItems pin); a property named by a number is about that segment; enums take the first label that
 the words call for, else "no", "none" or the first.
 """
@@ -16,6 +22,9 @@ the words call for, else "no", "none" or the first.
 import re
 from typing import Any
 
+QUESTION = re.compile(r"^\? (.*)$", re.MULTILINE)
+PASSAGE = re.compile(r"^P(\d{1,6}): (.*)$", re.MULTILINE)
+ANSWER = re.compile(r"^A: (.*)$", re.MULTILINE)
 SEGMENT = re.compile(r"^\[(\d{1,6})\] (.*)$", re.MULTILINE)
 WORD = re.compile(r"\w+")
 
@@ -36,13 +45,14 @@ NOTHING_FOUND = ("no", "none")
 
 
 class Said:
-    """A piece of text, whether it is an opinion, and the labels that its words call for."""
+    """A piece of text, whether it is an opinion, the labels that its words call for, and the passages it cites."""
 
-    __slots__ = ("labels", "opinion", "text")
+    __slots__ = ("cited", "labels", "opinion", "text", "words")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        words = frozenset(WORD.findall(text.lower()))
+        self.cited: list[int] = []
+        self.words = words = frozenset(WORD.findall(text.lower()))
         self.opinion = not words.isdisjoint(OPINION)
         self.labels = {"fair" if self.opinion else "fact"}
         if not words.isdisjoint(BIASED):
@@ -53,6 +63,40 @@ class Said:
             severity = next((SEVERITIES[word] for word in words & SEVERITIES.keys()), "moderate")
             self.labels |= {severity, *elements, *(f"{element}_{severity}" for element in elements)}
 
+    @property
+    def longer(self) -> frozenset[str]:
+        """Its words of more than three letters."""
+        return frozenset(word for word in self.words if len(word) > 3 and word.isalpha())
+
+    @property
+    def claims(self) -> list[str]:
+        """The claims it makes."""
+        parts = [] if self.opinion else self.text.split(";")
+        return [part.strip() for part in parts if Said(part).longer]
+
+    def grounds(self, passages: dict[int, "Said"]) -> None:
+        """Take the labels that these passages call for."""
+        about = {number: passage for number, passage in passages.items() if self.longer <= passage.longer}
+        agreeing = [number for number, passage in about.items() if self.agrees(passage)]
+        if not self.longer:
+            self.labels = {"none"}
+        elif about and not self.opinion:
+            self.cited = agreeing or list(about)
+            self.labels = {"yes", "supported"} if agreeing else {"no", "contradicted"}
+        else:
+            self.labels = {"unsure", "opinion" if self.opinion else "unsupported"}
+
+    def agrees(self, passage: "Said") -> bool:
+        """Return whether neither numbers nor a "not" differ."""
+        numbers = {word for word in self.words if word.isdecimal()}
+        return numbers <= passage.words and ("not" in self.words) == ("not" in passage.words)
+
+    def serves(self, question: "Said", answer: "Said") -> None:
+        """Take the labels of a passage that was fetched for a question and may have served an answer."""
+        used, high = bool(self.longer & answer.longer), bool(self.longer & question.longer)
+        self.labels = {"yes" if used else "no", "high" if high else "none"}
+        self.labels |= {"high_used" if used else "high_unused"} if high else set()
+
 
 NOTHING = Said("")
 
@@ -60,12 +104,24 @@ NOTHING = Said("")
 def instance(schema: dict[str, Any], user: str) -> Any:
     """Return a JSON value that satisfies schema, chosen by the words in user."""
     segments = {int(number): Said(text) for number, text in SEGMENT.findall(user)}
-    return _Writer(schema, segments).value(schema, NOTHING, None)
+    question = Said("\n".join(QUESTION.findall(user)))
+    lines: dict[int, list[str]] = {}
+    for number, text in PASSAGE.findall(user):
+        lines.setdefault(int(number), []).append(text)
+    passages = {number: Said("\n".join(texts)) for number, texts in lines.items()}
+    answer = Said("\n".join(ANSWER.findall(user)))
+    for said in segments.values():
+        if passages:
+            said.grounds(passages)
+        elif answer.text:
+            said.serves(question, answer)
+    return _Writer(schema, segments, question).value(schema, NOTHING, None)
 
 
 class _Writer:
-    def __init__(self, root: dict[str, Any], segments: dict[int, Said]) -> None:
+    def __init__(self, root: dict[str, Any], segments: dict[int, Said], question: Said) -> None:
         self.root = root
+        self.question = question
         self.segments = segments
 
     def value(self, schema: dict[str, Any], said: Said, number: int | None) -> Any:
@@ -73,12 +129,12 @@ class _Writer:
         if "type" not in schema:
             schema = self.resolved(schema)
         if "enum" in schema:
-            return number if number in schema["enum"] else label(schema["enum"], said)
+            return number if number in schema["enum"] else self.label(schema["enum"], said)
         kind = schema.get("type")
         if kind == "object":
             return {name: self.member(name, part, said, number) for name, part in schema.get("properties", {}).items()}
         if kind == "array":
-            return self.items(schema)
+            return self.items(schema, said, number)
         if kind == "string":
             return reason(said)[: schema.get("maxLength", 1_000)]
         if kind in {"integer", "number"}:
@@ -91,8 +147,18 @@ class _Writer:
     def item(self, part: dict[str, Any], number: int) -> Any:
         return self.value(part, self.segments.get(number, NOTHING), number)
 
-    def items(self, schema: dict[str, Any]) -> list[Any]:
+    def label(self, labels: list[Any], said: Said) -> Any:
+        """Return the label that the words call for; one that may be unsure is about the question, if there is one."""
+        if "unsure" in labels and self.question.text and not said.labels & {"unsure", "supported", "contradicted"}:
+            return "yes" if said.longer & self.question.longer else "no" if said.longer else "none"
+        return label(labels, said)
+
+    def items(self, schema: dict[str, Any], said: Said, number: int | None) -> list[Any]:
         part = self.resolved(schema.get("items", {}))
+        if part.get("type") == "string" and number is not None:
+            return said.claims[: schema.get("maxItems", 1_000)]
+        if part.get("type") == "integer" and number is not None:
+            return [one for one in said.cited if one in part.get("enum", said.cited)]
         numbers = list(self.segments) if part.get("type") == "object" else self.opinions()
         least, most = schema.get("minItems", 0), schema.get("maxItems", len(numbers))
         numbers += [number for number in range(1, least + 1) if number not in numbers]

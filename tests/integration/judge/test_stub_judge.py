@@ -68,6 +68,68 @@ def test_answers_fit_the_schema_and_follow_the_words(properties: dict[str, Any],
     assert found == expected
 
 
+GROUNDED = """Decide.
+<evidence-ab12>
+? How high is the tower?
+P1: The tower has 5 floors.
+P3: The foxes are not lazy.
+[1] The tower has 4 floors.
+[2] The foxes are not lazy.
+[3] The tower is green.
+[4] Hi.
+</evidence-ab12>"""
+SERVING = """Decide.
+<evidence-ab12>
+? How high is the tower?
+A: The floors are five.
+[1] The tower has 5 floors.
+[2] The tower is green.
+[3] The foxes are lazy.
+</evidence-ab12>"""
+ANSWERING = """Decide.
+<evidence-ab12>
+? How high is the tower?
+[1] The tower has 5 floors; it is green.
+[2] The foxes should sing.
+[3] Hi.
+</evidence-ab12>"""
+
+
+def label_map(*labels: str, count: int = 3) -> dict[str, Any]:
+    return {"labels": {"type": "object", "properties": {str(n + 1): {"enum": list(labels)} for n in range(count)}}}
+
+
+@pytest.mark.parametrize(
+    ("user", "properties", "expected"),
+    [
+        (GROUNDED, label_map("yes", "no", "unsure", "none", count=4), ["no", "yes", "unsure", "none"]),
+        (
+            GROUNDED,
+            label_map("supported", "contradicted", "opinion", "unsupported", "none", count=4),
+            ["contradicted", "supported", "unsupported", "none"],
+        ),
+        (SERVING, label_map("yes", "no"), ["yes", "no", "no"]),
+        (SERVING, label_map("high_used", "high_unused", "medium", "low", "none"), ["high_used", "high_unused", "none"]),
+        (ANSWERING, label_map("yes", "unsure", "no", "none"), ["yes", "no", "none"]),
+    ],
+)
+def test_labels_that_compare(user: str, properties: dict[str, Any], expected: list[str]) -> None:
+    (found,) = instance(asked(**properties), user).values()
+    assert list(found.values()) == expected
+
+
+def test_claims_and_the_passages_they_cite() -> None:
+    texts = {"type": "array", "maxItems": 2, "items": {"type": "string"}}
+    cited = {"type": "array", "items": {"type": "integer", "enum": [1, 3]}}
+    for user, key, part, expected in (
+        (ANSWERING, "claims", texts, [["The tower has 5 floors", "it is green."], [], []]),
+        (GROUNDED, "passages", cited, [[1], [3], [], []]),
+    ):
+        item = asked(n={"type": "integer", "enum": [1, 2, 3, 4]}, **{key: part})
+        (found,) = instance(asked(items={"type": "array", "items": item}), user).values()
+        assert [entry[key] for entry in found] == expected
+
+
 def test_rules_apply_in_order_to_the_calls_they_are_for() -> None:
     script = Script()
     script.add(
