@@ -10,15 +10,26 @@ from rich.text import Text
 
 GOOD, DOUBTFUL, BAD, SILENT = "green", "yellow", "red", "dim"
 BAR_CELLS = 20
+COLOURS = {
+    "lower_is_better": {"yes": BAD, "no": GOOD},
+    "higher_is_better": {
+        **dict.fromkeys(("yes", "high"), GOOD),
+        **dict.fromkeys(("unsure", "medium", "low"), DOUBTFUL),
+        **dict.fromkeys(("no", "none"), BAD),
+    },
+}
+KINDS = ("severity", "element", "category", "kind")
+QUOTED = ("opinion", "text", "claim", "statement")
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def card(run: dict[str, Any], text: str) -> RenderableType:
     """Return what a terminal shows of a run; `text` is what was scored, which spans refer to."""
     verdicts = _verdicts(run)
-    parts: list[RenderableType] = [_headline(run), _marked(text, verdicts)]
+    colours = COLOURS[run["direction"]]
+    parts: list[RenderableType] = [_headline(run), _marked(text, verdicts, colours)]
     if verdicts:
-        parts.append(_table(verdicts))
+        parts.append(_table(verdicts, colours))
     for label, detail in (("Reason", run.get("reason")), ("Failed", _error(run))):
         if detail:
             parts.append(Text.assemble((f"{label}: ", "bold"), _visible(detail)))
@@ -57,34 +68,34 @@ def _headline(run: dict[str, Any]) -> Text:
     return line
 
 
-def _marked(text: str, verdicts: list[dict[str, Any]]) -> Text:
+def _marked(text: str, verdicts: list[dict[str, Any]], colours: dict[str, str]) -> Text:
     marked = Text(_visible(text.rstrip()))
     for verdict in verdicts:
         span = verdict.get("span")
         if span:
-            marked.stylize(f"{_style(verdict)} underline", span["start"], span["end"])
+            marked.stylize(f"{colours.get(_label(verdict), DOUBTFUL)} underline", span["start"], span["end"])
     return marked
 
 
-def _style(verdict: dict[str, Any]) -> str:
-    return BAD if _label(verdict) == "yes" else GOOD
-
-
 def _label(verdict: dict[str, Any]) -> str:
-    return str(verdict.get("result") or verdict.get("verdict") or "")
+    return str(verdict.get("result") or verdict.get("verdict") or verdict.get("relevance") or "")
 
 
-def _table(verdicts: list[dict[str, Any]]) -> Table:
+def _quoted(verdict: dict[str, Any]) -> str:
+    number = verdict.get("number")
+    return next((str(verdict[key]) for key in QUOTED if verdict.get(key)), f"passage {number}" if number else "")
+
+
+def _table(verdicts: list[dict[str, Any]], colours: dict[str, str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for header in ("Verdict", "Kind", "Text", "Why"):
         table.add_column(header, overflow="fold")
     for verdict in verdicts:
-        kind = " ".join(str(verdict[key]) for key in ("severity", "element", "category") if verdict.get(key))
-        quoted = str(verdict.get("opinion") or verdict.get("text") or "")
+        kind = " ".join(str(verdict[key]) for key in KINDS if verdict.get(key))
         table.add_row(
-            Text(_label(verdict), style=_style(verdict)),
+            Text(_label(verdict), style=colours.get(_label(verdict), DOUBTFUL)),
             Text(kind),
-            Text(_visible(quoted)),
+            Text(_visible(_quoted(verdict))),
             Text(_visible(str(verdict.get("reason") or ""))),
         )
     return table

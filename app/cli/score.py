@@ -25,6 +25,9 @@ DEFAULT_SCORERS = ["bias", "toxicity"]
 TextArgument = Annotated[str, typer.Argument(help="The text; `-` reads standard input, `@FILE` a file.")]
 ScorerOption = Annotated[list[str], typer.Option("--scorer", "-s", help="Scorer id; give it again for more.")]
 InputOption = Annotated[str | None, typer.Option("--input", "-i", help="What the text answers.")]
+ContextOption = Annotated[
+    list[str] | None, typer.Option("--context", "-c", help="A passage that the text should rest on; again for more.")
+]
 ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="The judge, as provider/name.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the runs as JSON.")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="Where Assay runs; default: ASSAY_HOST and ASSAY_PORT.")]
@@ -34,13 +37,15 @@ def score(
     text: TextArgument,
     scorer: ScorerOption = DEFAULT_SCORERS,
     question: InputOption = None,
+    context: ContextOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
     url: UrlOption = None,
 ) -> None:
     """Score a text with a running Assay; exit code 1 when a run fails."""
     request: dict[str, Any] = {"output": _read(text), "scorers": scorer}
-    request |= {key: value for key, value in (("input", question), ("model", model)) if value is not None}
+    given = {"input": question, "context": context or None, "model": model}
+    request |= {key: value for key, value in given.items() if value is not None}
     address = (url or _own_url()).rstrip("/")
     try:
         with httpx.Client(base_url=address, timeout=httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)) as client:

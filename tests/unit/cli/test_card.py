@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from app.cli.card import _headline, _marked, card
+from app.cli.card import COLOURS, _headline, _marked, card
 
 TEXT = "The bus leaves at nine. Old people never learn."
 
@@ -66,16 +66,42 @@ def test_shows_score_band_text_verdict_reason_and_cost() -> None:
         assert piece in shown
 
 
-@pytest.mark.parametrize(("result", "style"), [("yes", "red underline"), ("no", "green underline")])
-def test_spans_are_marked_by_verdict(result: str, style: str) -> None:
-    marked = _marked(TEXT, [{"result": result, "span": {"start": 24, "end": 47}}])
+@pytest.mark.parametrize(
+    ("verdict", "shown"),
+    [
+        ({"verdict": "yes", "kind": "unsupported", "claim": "Buses leave."}, "yes      unsupported  Buses leave."),
+        ({"verdict": "no", "statement": "Buses leave."}, "no             Buses leave."),
+        ({"relevance": "high", "number": 3}, "high           passage 3"),
+    ],
+)
+def test_verdicts_of_every_shape_are_shown(verdict: dict[str, Any], shown: str) -> None:
+    for direction in COLOURS:
+        assert shown in printed(
+            run(direction=direction, analyzeStepResult={"verdicts": [{**verdict, "reason": "So."}]})
+        )
+
+
+@pytest.mark.parametrize(
+    ("direction", "result", "style"),
+    [
+        ("lower_is_better", "yes", "red underline"),
+        ("lower_is_better", "no", "green underline"),
+        ("higher_is_better", "yes", "green underline"),
+        ("higher_is_better", "no", "red underline"),
+        ("higher_is_better", "unsure", "yellow underline"),
+        ("higher_is_better", "something new", "yellow underline"),
+    ],
+)
+def test_spans_are_marked_by_verdict(direction: str, result: str, style: str) -> None:
+    marked = _marked(TEXT, [{"result": result, "span": {"start": 24, "end": 47}}], COLOURS[direction])
     assert [(str(span.style), span.start, span.end) for span in marked.spans] == [(style, 24, 47)]
 
 
 def test_spans_count_code_points() -> None:
     text = "👵🏽 Old. \r\x07 Never learn."
     start = text.index("Never")
-    marked = _marked(text, [{"verdict": "yes", "span": {"start": start, "end": len(text)}}])
+    verdict = {"verdict": "yes", "span": {"start": start, "end": len(text)}}
+    marked = _marked(text, [verdict], COLOURS["lower_is_better"])
     span = marked.spans[0]
     assert marked.plain[span.start : span.end] == "Never learn."
 
