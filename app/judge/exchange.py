@@ -6,7 +6,8 @@ from typing import Generic, Protocol
 
 from app.domain.errors import ContextOverflow, EmptyReply, JudgeError, TruncatedReply, UnreadableReply, WrongReply
 from app.judge.parse import answer_in
-from app.judge.task import Answer, Numbers, Task, reply_form
+from app.judge.reading import Numbers
+from app.judge.task import Answer, Task, reply_form
 from app.judge.tokens import fixed_token_bound, token_bound
 from app.ports import ChatModel, Completion, Prompt
 

@@ -1,11 +1,10 @@
 """Judge one run: the only way from a request to a score."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Generic, ParamSpec, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from app.domain.errors import AssayError
 from app.domain.request import Options, RunRequest, StorePolicy, Strategy
@@ -13,25 +12,15 @@ from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
 from app.domain.scoring import passed, scaled
 from app.judge.answers import Answers
 from app.judge.evidence import Evidence, Window
-from app.judge.exhibit import Piece, pieces_of
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
-from app.judge.fence import fence_of
 from app.judge.language import fixed_sentence, told
-from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, Verdict, View
+from app.judge.questions import Question, Questions, found_in, shared_by_all, verdicts_on
+from app.judge.scorer import Extraction, Scorer, Verdict
 from app.judge.segment import Segment
 from app.judge.step import Asker, side_by_side
 from app.judge.subject import Subject
 from app.judge.tally import Tally
-from app.judge.task import (
-    Answer,
-    Assessed,
-    Task,
-    assessment_task,
-    explanation_task,
-    extraction_task,
-    merged,
-    selection_task,
-)
+from app.judge.task import Answer, explanation_task
 from app.ports import AnswerCache, ChatModel, Clock, Slot, Telemetry
 
 OnStep = Callable[[Run, Step], Awaitable[None]]
@@ -108,15 +97,12 @@ class _StepFailed(Exception):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class _Question(Generic[Answer]):
-    """What a step asks about some units (by index); `task_of` gives the task of a window."""
+class _Plan(NamedTuple):
+    """How one question is put: what its messages begin with, its windows, and its prompts as people are shown them."""
 
-    evidence: Evidence
-    items: Sequence[int]
-    task: Task[Answer]
-    task_of: Callable[[Window], Task[Answer]]
-    asker: Asker
+    preamble: str
+    windows: list[Window]
+    prompts: str
 
 
 class _Trial:
@@ -152,7 +138,14 @@ class _Trial:
             used_keys=cache_keys,
         )
         self.asker = Asker(scorer.id, judge.model, answers, judge.telemetry, self.tally, judge.slot)
-        self.shown: dict[tuple[int, View], Evidence] = {}
+        self.questions = Questions(
+            request, self.options, scorer, judge.fence_key, judge.tenant, self.asker, self.asker_of
+        )
+
+    def asker_of(self, extraction: Extraction) -> Asker:
+        """Return the asker of what belongs to no scorer: all runs of a request share its answers."""
+        about = self.about(extraction.name, extraction.version, "")
+        return shared_by_all(self.asker, about, self.request.group or self.run.run_id)
 
     def about(self, name: str, version: str, options: str) -> tuple[str, ...]:
         """Return what the keys of answers depend on beside the prompt."""
@@ -183,15 +176,15 @@ class _Trial:
         """Return the subjects with the units that matter, or with the statements found in their units."""
         inquiries = self.scorer.inquiries
         questions = {
-            index: await self.preprocess_question(inquiry.preprocess, subject)
-            for index, (inquiry, subject) in enumerate(zip(inquiries, subjects, strict=True))
-            if inquiry.preprocess is not None and subject.items
+            index: await self.computed(self.questions.for_preprocess, inquiry.preprocess, subjects[index])
+            for index, inquiry in enumerate(inquiries)
+            if inquiry.preprocess is not None and subjects[index].items
         }
         if not questions:
             return list(subjects)
         answers = dict(zip(questions, await self.ask(Step.PREPROCESS, list(questions.values())), strict=True))
         found = [
-            _found(subject, inquiries[index], answers[index]) if index in answers else subject
+            found_in(subject, inquiries[index], answers[index]) if index in answers else subject
             for index, subject in enumerate(subjects)
         ]
         self.updated(
@@ -203,29 +196,19 @@ class _Trial:
         await self.on_step(self.run, Step.PREPROCESS)
         return found
 
-    async def preprocess_question(self, preprocess: Selection | Extraction, subject: Subject) -> _Question[Any]:
-        """Return the question that the preprocess step asks about a subject."""
-        evidence = await self.evidence(subject, preprocess.view)
-        task: Task[Any]
-        if isinstance(preprocess, Selection):
-            task, asker = selection_task(self.scorer, preprocess), self.asker
-        else:
-            task, asker = extraction_task(preprocess), replace(self.asker, answers=self.shared_answers(preprocess))
-        return _Question(evidence, subject.items, task, lambda _: task, asker)
-
-    def shared_answers(self, extraction: Extraction) -> Answers:
-        """Return the way to answers that do not depend on the scorer, shared by all runs of one request."""
-        about = self.about(extraction.name, extraction.version, "")
-        return replace(self.asker.answers, about=about, run_id=self.request.group or self.run.run_id)
-
     async def analyze(self, subjects: Sequence[Subject]) -> list[Verdict]:
-        """Return the verdicts on the subjects' items, without those that turned out to be none."""
+        """Return the verdicts on the items of all subjects."""
         assessments = [inquiry.assessments[self.options.strategy] for inquiry in self.scorer.inquiries]
-        asked = [
-            (subject, assessment) for subject, assessment in zip(subjects, assessments, strict=True) if subject.items
+        questions = {
+            index: await self.computed(self.questions.for_analyze, assessments[index], subject)
+            for index, subject in enumerate(subjects)
+            if subject.items
+        }
+        answers = dict(zip(questions, await self.ask(Step.ANALYZE, list(questions.values())), strict=True))
+        by_inquiry = [
+            verdicts_on(subject, assessments[index], answers[index]) if index in answers else []
+            for index, subject in enumerate(subjects)
         ]
-        answers = await self.ask(Step.ANALYZE, [await self.analyze_question(*one) for one in asked])
-        by_inquiry = [_verdicts(*one, given) for one, given in zip(asked, answers, strict=True)]
         if self.run.preprocess_step_result is None:
             self.updated(preprocess_step_result=self.selected([[v.item for v in verdicts] for verdicts in by_inquiry]))
         verdicts = [verdict for verdicts in by_inquiry for verdict in verdicts]
@@ -235,61 +218,25 @@ class _Trial:
         await self.on_step(self.run, Step.ANALYZE)
         return verdicts
 
-    async def analyze_question(self, subject: Subject, assessment: Assessment) -> _Question[Assessed]:
-        """Return the question that the analyze step asks about a subject."""
-        evidence = await self.evidence(subject, assessment.view)
-
-        def task_of(window: Window) -> Task[Assessed]:
-            return assessment_task(self.scorer, assessment, evidence.cited(assessment.cites, window.page))
-
-        widest = assessment_task(self.scorer, assessment, evidence.cited(assessment.cites, evidence.whole))
-        return _Question(evidence, subject.items, widest, task_of, self.asker)
-
-    async def evidence(self, subject: Subject, view: View) -> Evidence:
-        """Return what the judge is shown of a subject; made once for equal views of it."""
-        key = (id(subject.units), view)
-        if key not in self.shown:
-            self.shown[key] = await self.computed(self.made_evidence, subject, view)
-        return self.shown[key]
-
-    def made_evidence(self, subject: Subject, view: View) -> Evidence:
-        exhibited = [list(exhibit.texts(self.request, self.options)) for exhibit in view.exhibits]
-        pieces: list[Piece] = []
-        for exhibit, texts in zip(view.exhibits, exhibited, strict=True):
-            pieces += pieces_of(exhibit, texts)
-        fenced = json.dumps([subject.text, *exhibited]) if exhibited else subject.text
-        fence = fence_of(self.judge.fence_key, self.judge.tenant, fenced)
-        question = self.request.question or ""
-        return Evidence(
-            fence,
-            subject.units,
-            question if len(question) <= view.question_limit else None,
-            pieces,
-            neighbours=view.neighbours,
-            piecewise=view.piecewise,
-        )
-
-    async def ask(self, step: Step, questions: Sequence[_Question[Answer]]) -> list[dict[int, list[Answer]]]:
+    async def ask(self, step: Step, questions: Sequence[Question[Answer]]) -> list[dict[int, list[Answer]]]:
         """Ask in windows, all questions at once; their prompts stand on the run before the first call."""
         with self.step(step, sum(len(question.items) for question in questions)):
-            planned = []
-            prompts = []
-            for question in questions:
-                preamble = f"Write reasons in {told(self.options.language)}.\n" if question.task.reasons else ""
-                about = (question.evidence, question.items, preamble)
-                windows = await self.computed(question.asker.plan, question.task, *about)
-                prompts.append(
-                    await self.computed(question.asker.prompt_text, question.task, question.evidence, windows, preamble)
-                )
-                planned.append((question, windows, preamble))
-            self.updated(**{_PROMPT_FIELDS[step]: "\n\n".join(prompts)})
-            self.tally.answers_due = sum(len(window.items) for _, windows, _ in planned for window in windows)
+            planned = [await self.computed(self.plan, question) for question in questions]
+            self.updated(**{_PROMPT_FIELDS[step]: "\n\n".join(plan.prompts for plan in planned)})
+            self.tally.answers_due = sum(len(window.items) for plan in planned for window in plan.windows)
             return await side_by_side(
                 [
-                    question.asker.ask_windows(question.task_of, question.evidence, windows, preamble)
-                    for question, windows, preamble in planned
+                    question.asker.ask_windows(question.task_of, question.evidence, plan.windows, plan.preamble)
+                    for question, plan in zip(questions, planned, strict=True)
                 ]
             )
+
+    def plan(self, question: Question[Answer]) -> _Plan:
+        """Return how a question is put."""
+        preamble = f"Write reasons in {told(self.options.language)}.\n" if question.widest.reasons else ""
+        asker, task, evidence = question.asker, question.widest, question.evidence
+        windows = asker.plan(task, evidence, question.items, preamble)
+        return _Plan(preamble, windows, asker.prompt_text(task, evidence, windows, preamble))
 
     def scored(self, value: float, judged: int) -> Outcome:
         """Put the score of a 0..1 value on the run."""
@@ -315,7 +262,7 @@ class _Trial:
             self.updated(reason=composed_reason(self.scorer, findings))
         else:
             view = self.scorer.inquiries[0].assessments[self.options.strategy].view
-            await self.generate_reason(findings, await self.evidence(subject, view), outcome)
+            await self.generate_reason(findings, self.questions.evidence(subject, view), outcome)
 
     async def generate_reason(self, findings: Sequence[Verdict], evidence: Evidence, outcome: Outcome) -> None:
         """Ask the judge for the reason; when it fails, the run keeps its score and gets a warning."""
@@ -375,24 +322,3 @@ class _Trial:
         """Put these fields on the run and return it."""
         self.run = self.run.model_copy(update=fields)
         return self.run
-
-
-def _found(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[Any]]) -> Subject:
-    """Return the subject as its preprocess step left it."""
-    if not isinstance(inquiry.preprocess, Extraction):
-        return subject._replace(items=[index for index in subject.items if answers[index][0]])
-    statements = [
-        subject.units[index]._replace(text=statement) for index in subject.items for statement in answers[index][0]
-    ]
-    return Subject(subject.text, statements, range(len(statements)))
-
-
-def _verdicts(subject: Subject, assessment: Assessment, answers: Mapping[int, Sequence[Assessed]]) -> list[Verdict]:
-    ranks = next(iter(assessment.fields.items()))
-    verdicts = []
-    for index in subject.items:
-        answer = merged(answers[index], *ranks)
-        labels = assessment.read(answer.labels)
-        if labels is not None:
-            verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited))
-    return verdicts

@@ -11,6 +11,9 @@ REASON_LENGTH = 200
 EXPLANATION_LENGTH = 700
 STATEMENT_LENGTH = 240
 MOST_STATEMENTS = 8
+MOST_CITED = 8
+MOST_ENUMERATED = 50
+"""More numbers than these are not listed in a schema: providers limit lists, and each number costs tokens."""
 
 Schema = dict[str, Any]
 
@@ -43,12 +46,17 @@ def verdict_list(numbers: Sequence[int], fields: Mapping[str, tuple[str, ...]], 
     verdict = object_of(
         {
             "n": {"type": "integer", "enum": list(numbers)},
-            **({"passages": some_of(cited)} if cited else {}),
+            **({"passages": _cited(cited)} if cited else {}),
             "reason": text_up_to(REASON_LENGTH),
             **{field: _one_of(labels) for field, labels in fields.items()},
         }
     )
     return {"type": "array", "items": verdict, "minItems": len(numbers), "maxItems": len(numbers)}
+
+
+def _cited(numbers: Sequence[int]) -> Schema:
+    number = {"type": "integer"} | ({"enum": list(numbers)} if len(numbers) <= MOST_ENUMERATED else {})
+    return {"type": "array", "items": number, "maxItems": min(len(numbers), MOST_CITED)}
 
 
 def statement_lists(numbers: Sequence[int], key: str) -> Schema:

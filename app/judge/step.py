@@ -12,8 +12,9 @@ from app.judge.evidence import Evidence, Room, Window
 from app.judge.exchange import Exchange, Show, free_tokens, prompt_for
 from app.judge.labels import text_in
 from app.judge.loose_json import loads
+from app.judge.reading import Numbers
 from app.judge.tally import Tally
-from app.judge.task import Answer, Numbers, Task, reply_form
+from app.judge.task import Answer, Task, reply_form
 from app.ports import ChatModel, Completion, Prompt, Slot, Source, Telemetry
 
 Result = TypeVar("Result")
@@ -23,6 +24,8 @@ MOST_SEGMENTS = 20_000
 """With more than these a run fails before any call: a step would take over 500 calls, longer than a run may last.
 A megabyte of usual prose has about half as many; texts of very short lines (logs, lists of words) have more.
 """
+MOST_PAGED_WINDOWS = 500
+"""The same where texts to compare with are shown page by page, and every unit is asked about beside every page."""
 WINDOWS_SHOWN = 8
 """Prompts about more windows than these are not kept on a run one by one: they repeat the text, in one form."""
 
@@ -41,7 +44,8 @@ class Asker:
     def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
         """Return the windows that ask about items (unit indexes).
 
-        Raises ContextOverflow when one can't fit, and when there are more than MOST_SEGMENTS.
+        Raises ContextOverflow when one can't fit, when there are more items than MOST_SEGMENTS, and when several pages
+        of exhibits take more windows than MOST_PAGED_WINDOWS.
         """
         if len(items) > MOST_SEGMENTS:
             raise ContextOverflow(
@@ -53,7 +57,13 @@ class Asker:
         schema_per_item = reply_form(task, range(1, 12)).tokens - reply_form(task, range(1, 11)).tokens
         answerable = (self.model.max_output_tokens - task.tokens_once) // task.tokens_per_item
         room = Room(free, task.tokens_per_item + schema_per_item, max(1, min(task.items_per_call, answerable)))
-        return evidence.windows(items, room)
+        windows = evidence.windows(items, room)
+        if len(windows) > MOST_PAGED_WINDOWS and windows[0].page != windows[-1].page:
+            raise ContextOverflow(
+                f"To compare with texts of this length would take {len(windows):,} calls, and one run may take "
+                f"{MOST_PAGED_WINDOWS} for it; use a model with a larger context, or send less"
+            )
+        return windows
 
     def prompt_text(self, task: Task[Any], evidence: Evidence, windows: Sequence[Window], preamble: str) -> str:
         """Return the prompts about windows as they are shown to people: the instructions once, then each.

@@ -1,21 +1,19 @@
 """What one kind of judge call asks for: its instructions, the schema of the reply and how the reply is read."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from string import ascii_letters
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from app.domain.errors import WrongReply
 from app.domain.run import Step
 from app.judge.fence import FENCE_RULE
-from app.judge.labels import label_in, number_in, reason_in, text_in
+from app.judge.labels import number_in, reason_in
+from app.judge.reading import Assessed, Numbers, statements_in, verdicts_in
 from app.judge.reply_schema import (
     EXPLANATION_LENGTH,
     MOST_STATEMENTS,
-    REASON_LENGTH,
-    STATEMENT_LENGTH,
     Schema,
     label_map,
     object_of,
@@ -28,19 +26,10 @@ from app.judge.scorer import Assessment, Extraction, Scorer, Selection, View
 from app.judge.tokens import token_bound
 
 Answer = TypeVar("Answer")
-Numbers = Sequence[int]
 
 _EXPLAINED = (
     "In it, [number] marks a finding: its label and the words found; - why it was judged so, ? what the text answers."
 )
-
-
-class Assessed(NamedTuple):
-    """The judge's labels for one item, by field, its reason where one was asked, and the numbers that it cites."""
-
-    labels: Mapping[str, str]
-    reason: str | None
-    cited: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,7 +126,7 @@ def extraction_task(extraction: Extraction) -> Task[tuple[str, ...]]:
             f'in order; "{key}": [] when it has none, at most {MOST_STATEMENTS}.',
         ),
         schema=lambda numbers: object_of({"segments": statement_lists(numbers, key)}),
-        read=lambda value, numbers: _statements(value, numbers, key),
+        read=lambda value, numbers: statements_in(value, numbers, key),
         write=lambda answers: [{"n": number, key: list(texts)} for number, texts in sorted(answers.items())],
         tokens_once=24,
         tokens_per_item=110,
@@ -174,7 +163,7 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...
             f"{numbers_cited}reason: at most 15 words, before you decide. {labels}.",
         ),
         schema=lambda numbers: object_of({"verdicts": verdict_list(numbers, fields, cited)}),
-        read=lambda value, numbers: _assessed(value, numbers, assessment, cited),
+        read=lambda value, numbers: verdicts_in(value, numbers, assessment, cited),
         write=lambda answers: [written(number, answer) for number, answer in sorted(answers.items())],
         tokens_once=24,
         tokens_per_item=150 if assessment.cites else 130,
@@ -202,7 +191,7 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
             f"Labels: {' | '.join(labels)}.",
         ),
         schema=schema,
-        read=lambda value, numbers: _assessed(value, numbers, assessment),
+        read=lambda value, numbers: verdicts_in(value, numbers, assessment),
         write=lambda answers: {str(number): answer.labels[field] for number, answer in sorted(answers.items())},
         tokens_once=24,
         tokens_per_item=20,
@@ -235,14 +224,6 @@ def explanation_task(scorer: Scorer) -> Task[str]:
     )
 
 
-def merged(answers: Sequence[Assessed], field: str, labels: Sequence[str]) -> Assessed:
-    """Return one answer out of those to the same item: the first with the foremost of labels, citing with its likes."""
-    foremost = min((answer.labels[field] for answer in answers), key=labels.index)
-    alike = [answer for answer in answers if answer.labels[field] == foremost]
-    cited = sorted({number for answer in alike for number in answer.cited})
-    return alike[0]._replace(cited=tuple(cited))
-
-
 def _system(definitions: str, legend: str, form: str) -> str:
     return f"{definitions}\n\n{FENCE_RULE} {legend}\n\n{form} Keys and labels stay in English."
 
@@ -251,87 +232,3 @@ def _legend(view: View) -> str:
     marks = ["- marks context"] * view.neighbours + ["? what the text answers"] * (view.question_limit > 0)
     parts = ["In it, decide only on the lines that begin with [number]", *[", ".join(marks)] * bool(marks)]
     return "; ".join([*parts, *(exhibit.legend for exhibit in view.exhibits)]) + "."
-
-
-def _statements(value: Any, numbers: Numbers, key: str) -> dict[int, tuple[str, ...]]:
-    """Read lists of statements that each name their number, and statements that name it one by one.
-
-    An item without an entry, with something that is no text or with too many of them has no answer. Raises WrongReply
-    where numbers that were not asked for stand in the place of others.
-    """
-    found: dict[int, dict[str, None]] = {}
-    broken = set()
-    for number, entry in _numbered(value, numbers):
-        texts = entry.get(key, entry.get(key.removesuffix("s"))) if isinstance(entry, dict) else entry
-        for text in texts if isinstance(texts, list) else [texts]:
-            statement = text_in(text)
-            if statement is None or len(statement) > STATEMENT_LENGTH:
-                broken.add(number)
-            else:
-                found.setdefault(number, {})[statement] = None
-        found.setdefault(number, {})
-    return {
-        number: tuple(statements)
-        for number, statements in found.items()
-        if number not in broken and len(statements) <= MOST_STATEMENTS
-    }
-
-
-def _numbered(value: Any, numbers: Numbers) -> list[tuple[int, Any]]:
-    """Return the entries about these numbers.
-
-    Numbers that were not asked for are left out; raises WrongReply when others are missing for them, since a judge that
-    counts otherwise may have shifted all of its answers.
-    """
-    entries = [(number, entry) for number, entry in _entries(value) if number is not None]
-    named = {number for number, _ in entries}
-    if named - set(numbers) and set(numbers) - named:
-        raise WrongReply(
-            "The judge numbered its verdicts otherwise than the items, re-asks included; "
-            "try again or use a model that follows a JSON schema"
-        )
-    return [(number, entry) for number, entry in entries if number in numbers]
-
-
-def _assessed(value: Any, numbers: Numbers, assessment: Assessment, cited: tuple[int, ...] = ()) -> dict[int, Assessed]:
-    """Read verdicts in a list, each naming its number, or in an object by number.
-
-    The first verdict on an item counts; a later one that says otherwise leaves the item without an answer. So does a
-    label that can't be read, and a cited number that was not shown.
-    """
-    answers: dict[int, Assessed] = {}
-    disputed: set[int] = set()
-    for number, verdict in _numbered(value, numbers):
-        answer = _one_assessed(verdict, assessment, cited)
-        if answer is None or answers.setdefault(number, answer).labels != answer.labels:
-            disputed.add(number)
-    return {number: answer for number, answer in answers.items() if number not in disputed}
-
-
-def _entries(value: Any) -> list[tuple[int | None, Any]]:
-    if isinstance(value, dict) and "n" in value:
-        value = [value]
-    if isinstance(value, dict):
-        return [(number_in(key), verdict) for key, verdict in value.items()]
-    if isinstance(value, list):
-        return [(number_in(verdict.get("n")), verdict) for verdict in value if isinstance(verdict, dict)]
-    return []
-
-
-def _one_assessed(verdict: Any, assessment: Assessment, cited: tuple[int, ...]) -> Assessed | None:
-    fields = assessment.fields
-    if not isinstance(verdict, dict):
-        verdict = dict.fromkeys(fields, verdict) if len(fields) == 1 else {}
-    read = {field: label_in(verdict.get(field.casefold()), known) for field, known in fields.items()}
-    moot = {field for field, (other, label) in assessment.moot.items() if read[other] == label}
-    labels = {field: label for field, label in read.items() if label is not None and field not in moot}
-    rests_on = _numbers_cited(verdict.get("passages")) if cited else set()
-    if len(labels) + len(moot) < len(fields) or not rests_on <= set(cited):
-        return None
-    return Assessed(labels, reason_in(verdict.get("reason"), REASON_LENGTH), tuple(n for n in cited if n in rests_on))
-
-
-def _numbers_cited(value: Any) -> set[int | None]:
-    """Read [1, 2], "P1" or nothing at all; what is no number becomes None."""
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    return {number_in(one.strip(f"{ascii_letters}: ") if isinstance(one, str) else one) for one in values}

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from app.domain.request import Strategy
-from app.judge.task import Assessed, assessment_task, merged
+from app.judge.reading import Assessed, merged
+from app.judge.reply_schema import MOST_CITED, MOST_ENUMERATED
+from app.judge.task import assessment_task
 from app.scorers.faithfulness import SCORER
 
 ASSESSMENT = SCORER.inquiries[0].assessments[Strategy.THREE_STEP]
@@ -45,6 +47,14 @@ def test_nothing_is_cited_where_nothing_may_be() -> None:
     task = assessment_task(SCORER, ASSESSMENT)
     assert "passages" not in str(task.schema([1]))
     assert read([2], task) == {1: Assessed({"verdict": "yes"}, "Why.")}
+
+
+def test_many_numbers_are_not_listed_in_the_schema_and_checked_all_the_same() -> None:
+    task = assessment_task(SCORER, ASSESSMENT, tuple(range(1, MOST_ENUMERATED + 2)))
+    passages = task.schema([1])["properties"]["verdicts"]["items"]["properties"]["passages"]
+    assert passages == {"type": "array", "items": {"type": "integer"}, "maxItems": MOST_CITED}
+    assert read([MOST_ENUMERATED + 1], task)
+    assert not read([MOST_ENUMERATED + 2], task)
 
 
 ANSWERS = st.builds(

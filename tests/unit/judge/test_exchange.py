@@ -16,7 +16,8 @@ from app.domain.errors import (
 )
 from app.domain.request import Strategy
 from app.judge.exchange import Exchange, prompt_for
-from app.judge.task import Assessed, assessment_task, explanation_task, selection_task
+from app.judge.reading import Assessed
+from app.judge.task import assessment_task, explanation_task, selection_task
 from app.ports import Completion, FinishReason, Prompt
 from app.scorers import bias, toxicity
 from tests.unit.fakes import Reply, ScriptedModel, completion

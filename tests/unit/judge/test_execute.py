@@ -15,7 +15,7 @@ from app.domain.errors import (
 )
 from app.domain.request import CacheMode, Message, Part, StorePolicy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step, Usage
-from app.judge import execute, subject
+from app.judge import questions, subject
 from app.judge.step import MOST_SEGMENTS, Asker
 from app.judge.tokens import token_bound
 from app.ports import Completion, FinishReason, Prompt
@@ -757,7 +757,7 @@ async def test_long_texts_are_cut_and_planned_off_the_loop(
         monkeypatch.setattr(owner, name, noting)
 
     watch(subject, "segments_of")
-    watch(execute, "Evidence")
+    watch(questions, "Evidence")
     watch(Asker, "plan")
     watch(Asker, "prompt_text")
     run = await Bench(obedient()).score(output, input=question, options={"strategy": "labels"})

@@ -261,6 +261,16 @@ async def test_what_can_not_be_judged_in_pieces_is_an_overflow_before_any_call()
     assert bench.model.prompts == []
 
 
+@pytest.mark.anyio
+async def test_a_context_that_takes_too_many_calls_is_an_overflow_before_any_call_about_it() -> None:
+    bench = Bench(obedient(context_tokens=2_600))
+    run = await bench.score(TEXT, "faithfulness", context=["字" * 100 + "。"] * 1_000 + ["字" * 100 + "。"] * 1_000)
+    assert run.error is not None
+    assert (run.error.code, run.error.step) == (ErrorCode.CONTEXT_OVERFLOW, "analyze")
+    assert "calls" in run.error.detail
+    assert names(bench.model) == ["claims"]
+
+
 # --- other subjects, several inquiries --------------------------------------------------------------------------------
 
 
@@ -340,6 +350,10 @@ async def test_an_inquiry_without_units_is_left_out() -> None:
     run = await bench.score("So.", scorer(CRITERIA_INQUIRY, TRUTH_INQUIRY))
     assert (run.score, run.coverage) == (1.0, Coverage(asked=2, judged=2))
     assert names(bench.model) == ["trial_analyze"]
+
+    both = scorer(replace(TRUTH_INQUIRY, preprocess=None), CRITERIA_INQUIRY)
+    run = await bench.score("So.", both)
+    assert run.preprocess_step_result == {"found": [[], list(CRITERIA)]}
 
     run = await bench.score("So.", scorer(TRUTH_INQUIRY))
     assert (run.status, run.usage.judge_calls) == (RunStatus.NOT_SCORABLE, 0)

@@ -1,0 +1,118 @@
+"""What a run asks its judge, step by step: each inquiry's question, and what the answers make of its subject."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
+
+from app.domain.request import Options, RunRequest
+from app.judge.evidence import Evidence, Window
+from app.judge.exhibit import pieces_of
+from app.judge.fence import fence_of
+from app.judge.reading import Assessed, merged
+from app.judge.reply_schema import MOST_ENUMERATED
+from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, Verdict, View
+from app.judge.step import Asker
+from app.judge.subject import Subject
+from app.judge.task import Answer, Task, assessment_task, extraction_task, selection_task
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[Answer]):
+    """What a step asks about some units (by index).
+
+    `task_of` gives the task of a window, and `widest` is one whose schema is as long as theirs at least.
+    """
+
+    evidence: Evidence
+    items: Sequence[int]
+    widest: Task[Answer]
+    task_of: Callable[[Window], Task[Answer]]
+    asker: Asker
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Makes one run's questions; `asker` asks those that are the scorer's own.
+
+    `shared` returns the asker of an extraction. `shown` keeps what was made to be shown, since steps share it.
+    """
+
+    request: RunRequest
+    options: Options
+    scorer: Scorer
+    fence_key: bytes
+    tenant: str
+    asker: Asker
+    shared: Callable[[Extraction], Asker]
+    shown: dict[tuple[int, View], Evidence] = field(default_factory=dict)
+
+    def for_preprocess(self, preprocess: Selection | Extraction, subject: Subject) -> Question[Any]:
+        """Return the question of a preprocess step."""
+        evidence = self.evidence(subject, preprocess.view)
+        task: Task[Any]
+        if isinstance(preprocess, Selection):
+            task, asker = selection_task(self.scorer, preprocess), self.asker
+        else:
+            task, asker = extraction_task(preprocess), self.shared(preprocess)
+        return Question(evidence, subject.items, task, lambda _: task, asker)
+
+    def for_analyze(self, assessment: Assessment, subject: Subject) -> Question[Assessed]:
+        """Return the question of an analyze step; a verdict may cite what its window shows."""
+        evidence = self.evidence(subject, assessment.view)
+
+        def task_of(window: Window) -> Task[Assessed]:
+            return assessment_task(self.scorer, assessment, evidence.cited(assessment.cites, window.page))
+
+        # The highest numbers make the longest schema, and more of them than are enumerated a shorter one.
+        highest = evidence.cited(assessment.cites, evidence.whole)[-MOST_ENUMERATED:]
+        widest = assessment_task(self.scorer, assessment, highest)
+        return Question(evidence, subject.items, widest, task_of, self.asker)
+
+    def evidence(self, subject: Subject, view: View) -> Evidence:
+        """Return what the judge is shown of a subject; made once for equal views of it."""
+        # A kept evidence keeps its units, so that no other units can have their id.
+        key = (id(subject.units), view)
+        if key not in self.shown:
+            self.shown[key] = self._evidence(subject, view)
+        return self.shown[key]
+
+    def _evidence(self, subject: Subject, view: View) -> Evidence:
+        exhibits = [(exhibit, list(exhibit.texts(self.request, self.options))) for exhibit in view.exhibits]
+        fenced = json.dumps([subject.text, *(texts for _, texts in exhibits)]) if exhibits else subject.text
+        question = self.request.question or ""
+        return Evidence(
+            fence_of(self.fence_key, self.tenant, fenced),
+            subject.units,
+            question if len(question) <= view.question_limit else None,
+            [piece for exhibit, texts in exhibits for piece in pieces_of(exhibit, texts)],
+            neighbours=view.neighbours,
+            piecewise=view.piecewise,
+        )
+
+
+def found_in(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[Any]]) -> Subject:
+    """Return the subject as its preprocess step leaves it: with the units that matter, or with the statements found."""
+    if not isinstance(inquiry.preprocess, Extraction):
+        return subject._replace(items=[index for index in subject.items if answers[index][0]])
+    statements = [
+        subject.units[index]._replace(text=statement) for index in subject.items for statement in answers[index][0]
+    ]
+    return Subject(subject.text, statements, range(len(statements)))
+
+
+def verdicts_on(subject: Subject, assessment: Assessment, answers: Mapping[int, Sequence[Assessed]]) -> list[Verdict]:
+    """Return the verdicts on a subject's items, without those that turned out to be none."""
+    ranks = next(iter(assessment.fields.items()))
+    verdicts = []
+    for index in subject.items:
+        answer = merged(answers[index], *ranks)
+        labels = assessment.read(answer.labels)
+        if labels is not None:
+            verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited))
+    return verdicts
+
+
+def shared_by_all(asker: Asker, about: tuple[str, ...], owner: str) -> Asker:
+    """Return an asker whose answers depend on these and not on the scorer; owner has those kept from other runs."""
+    return replace(asker, answers=replace(asker.answers, about=about, run_id=owner))
