@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from app.domain.request import Strategy
 from app.judge.reading import Assessed, merged
 from app.judge.reply_schema import MOST_CITED, MOST_ENUMERATED
-from app.judge.task import assessment_task
+from app.judge.task import assessment_task, reply_form
 from app.scorers.faithfulness import SCORER
 
 ASSESSMENT = SCORER.inquiries[0].assessments[Strategy.THREE_STEP]
@@ -55,6 +55,17 @@ def test_many_numbers_are_not_listed_in_the_schema_and_checked_all_the_same() ->
     assert passages == {"type": "array", "items": {"type": "integer"}, "maxItems": MOST_CITED}
     assert read([MOST_ENUMERATED + 1], task)
     assert not read([MOST_ENUMERATED + 2], task)
+
+
+@given(st.sets(st.integers(1, 2_000), min_size=1, max_size=200).map(sorted), st.data())
+def test_no_page_takes_a_longer_schema_than_the_highest_numbers_do(numbers: list[int], data: st.DataObject) -> None:
+    begin = data.draw(st.integers(0, len(numbers) - 1))
+    page = numbers[begin : data.draw(st.integers(begin + 1, len(numbers)))]
+
+    def tokens(cited: list[int]) -> int:
+        return reply_form(assessment_task(SCORER, ASSESSMENT, tuple(cited)), [1]).tokens
+
+    assert tokens(page) <= tokens(numbers[-MOST_ENUMERATED:])
 
 
 ANSWERS = st.builds(
