@@ -28,8 +28,9 @@ class _Route(NamedTuple):
 class Answers:
     """One run's way to answers.
 
-    `about` is what a key depends on beside the prompt: tenant, judge, scorer and its version, options. `kept` is False
-    when nothing may be stored. `used_keys` collects the keys under which something may have been stored.
+    `about` is what a key depends on beside the prompt: tenant, judge, scorer and its version, options. `run_id` owns
+    what no other run may use; where the runs of one request ask the same, it is their request's. `kept` is False when
+    nothing may be stored. `used_keys` collects the keys under which something may have been stored.
     """
 
     cache: AnswerCache
