@@ -112,6 +112,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
             ),
             steadiness=Steadiness(settings.run_lease_s, max_gap_s=2 * settings.run_lease_s / 3),
         )
+        stack.callback(deps.computing.shutdown, wait=False, cancel_futures=True)
         yield Wired(deps=deps, registry=registry, redis_url=url)
 
 

@@ -13,7 +13,7 @@ from app.domain.errors import NotFound
 from app.domain.model import Model
 from app.domain.request import Strategy
 from app.domain.run import Direction
-from app.judge.scorer import Scorer
+from app.judge.scorer import Measure
 
 
 class BandDescription(Model):
@@ -32,14 +32,15 @@ class ScorerDescription(Model):
     description: str
     direction: Direction
     range: tuple[float, float] = Field(default=(0.0, 1.0), description="Before `scale` is applied")
-    needs: list[str] = Field(description="Inputs without which the scorer refuses")
     strategies: list[Strategy] = Field(description="The values of `options.strategy` that it takes")
+    needs: list[str] = Field(description="Inputs without which the scorer refuses; some options change them")
+    uses_judge: bool = Field(description="Whether a judge model is asked; if not, runs have no `model` and no prompts")
     bands: list[BandDescription]
     options_schema: dict[str, Any] = Field(description="JSON schema of `options`")
     step_schemas: dict[str, Any] = Field(description="JSON schemas of `preprocessStepResult` and `analyzeStepResult`")
 
 
-def describe(scorer: Scorer) -> ScorerDescription:
+def describe(scorer: Measure) -> ScorerDescription:
     """Return what callers are told about a scorer."""
     return ScorerDescription(
         id=scorer.id,
@@ -48,6 +49,7 @@ def describe(scorer: Scorer) -> ScorerDescription:
         direction=scorer.direction,
         needs=list(scorer.needs),
         strategies=list(scorer.strategies),
+        uses_judge=scorer.uses_judge,
         bands=[BandDescription(name=band.name, low=band.low, high=band.high) for band in scorer.bands],
         options_schema=scorer.options.model_json_schema(),
         step_schemas=scorer.step_schemas,

@@ -112,7 +112,8 @@ def _footer(run: dict[str, Any]) -> Text:
     took = f"{total_ms / 1000:.1f} s, " if total_ms is not None else ""
     calls = usage["judgeCalls"]
     asked = f"{calls} judge call{'' if calls == 1 else 's'}, {usage['cacheHits']} cached"
-    return Text(f"{run['model']}, {took}{asked}", style=SILENT)
+    judge = f"{run['model']}, {took}{asked}" if run["model"] else f"{took}no judge"
+    return Text(judge, style=SILENT)
 
 
 def _visible(text: str) -> str:

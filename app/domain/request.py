@@ -166,6 +166,7 @@ class Options(Model):
 class RunRequest(Model):
     """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed.
 
+    `model` is null for scorers that need no judge.
     `caller` tells the queue whose run it is, and nothing else; no answer shows it. `group` is the same in all runs of
     one request, and empty where there is one: what belongs to no scorer is asked once for them, even with `cache: off`.
     """
@@ -176,7 +177,7 @@ class RunRequest(Model):
     context: list[str] | None = None
     ground_truth: str | None = None
     options: dict[str, Any]
-    model: str
+    model: str | None = None
     cache: CacheMode = CacheMode.USE
     threshold: float | None = None
     priority: Priority = Priority.NORMAL

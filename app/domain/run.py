@@ -10,7 +10,9 @@ from app.domain.errors import RunError
 from app.domain.model import Model
 from app.domain.request import MetadataValue
 
-VERBATIM_FIELDS = frozenset({"opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage"})
+VERBATIM_FIELDS = frozenset(
+    {"opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage", "matched", "missing"}
+)
 """Names under which step results quote submitted texts; `store: result` blanks them."""
 
 MAX_HISTORY = 20
@@ -138,7 +140,7 @@ class Run(Model):
     analyze_prompt: str | None = None
     generate_reason_prompt: str | None = None
     confidence: float | None = None
-    model: str
+    model: str | None = None
     usage: Usage = Usage()
     timings: Timings = Timings()
     metadata: dict[str, MetadataValue] = Field(default_factory=dict)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from app.domain.errors import AssayError
 from app.domain.request import Options, RunRequest, StorePolicy, Strategy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
-from app.domain.scoring import passed, scaled
 from app.judge.answers import Answers
 from app.judge.evidence import Evidence, Window
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
@@ -31,7 +30,7 @@ Result = TypeVar("Result")
 FALLBACK_MODEL = "fallback_model"
 """The code of the warning on a run that another model judged, or a part of it."""
 _LONG_TEXT = 5_000  # code points; cutting and planning more than this may take long enough to be noticed by other runs
-_NOTHING_JUDGED: dict[str, Any] = {
+NOTHING_JUDGED: dict[str, Any] = {
     "status": RunStatus.RUNNING,
     "score": None,
     "interpretation": None,
@@ -46,6 +45,7 @@ _NOTHING_JUDGED: dict[str, Any] = {
     "warnings": [],
     "error": None,
 }
+"""What a run is set back to before it is judged, since an attempt before may have left something."""
 _PROMPT_FIELDS = {Step.PREPROCESS: "preprocess_prompt", Step.ANALYZE: "analyze_prompt"}
 _TIMING_FIELDS = {
     Step.PREPROCESS: "preprocess_ms",
@@ -123,7 +123,7 @@ class _Trial:
         self.judge = judge
         self.on_step = on_step
         self.options: Options = scorer.options.model_validate(request.options)
-        self.run = run.model_copy(update=_NOTHING_JUDGED)
+        self.run = run.model_copy(update=NOTHING_JUDGED)
         self.tally = Tally(model=judge.model.id, usage=run.usage)
         self.size = sum(map(len, (request.text, request.question or "", request.ground_truth or "")))
         self.size += sum(map(len, request.context or ()))
@@ -240,16 +240,10 @@ class _Trial:
 
     def scored(self, value: float, judged: int) -> Outcome:
         """Put the score of a 0..1 value on the run."""
-        score = scaled(value, self.options.scale)
-        interpretation = self.scorer.interpret(scaled(value, 1.0))
-        threshold = self.request.threshold
-        self.updated(
-            score=score,
-            interpretation=interpretation,
-            passed=None if threshold is None else passed(score, threshold, self.scorer.direction),
-        )
+        told = self.scorer.score_of(value, self.options.scale, self.request.threshold)
+        self.updated(**told)
         units = {inquiry.assessments[self.options.strategy].units for inquiry in self.scorer.inquiries}
-        return Outcome(score, interpretation, judged, units.pop() if len(units) == 1 else "items")
+        return Outcome(told["score"], told["interpretation"], judged, units.pop() if len(units) == 1 else "items")
 
     async def explain(self, verdicts: Sequence[Verdict], subject: Subject, outcome: Outcome) -> None:
         """Put the reason on the run, if one is wanted; without one the score still stands."""

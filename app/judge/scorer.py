@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from app.domain.model import Model
 from app.domain.request import Options, RunRequest, Strategy
 from app.domain.run import Direction
+from app.domain.scoring import passed, scaled
 from app.judge.exhibit import Exhibit
 from app.judge.segment import Segment
 from app.judge.subject import Subject, output_segments
@@ -123,17 +124,14 @@ class Inquiry:
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class Scorer:
-    """One scorer, complete: a module of `app.scorers` that defines `SCORER` is found and served.
+class Measure:
+    """What every scorer tells about itself, whether a judge does its work or code alone.
 
-    `needs` are the inputs (camelCase) without which it can't score. `inquiries` are asked side by side. `selected`
-    (which gets the units of each inquiry) and `assessed` (all verdicts) make the step results, whose JSON schemas are
-    `step_schemas`, by their names in a run. `value` is the formula: from verdicts and options to 0..1, or to None when
-    there is nothing to score. `weight` says how much a verdict counts for the reason (0: not worth a mention),
-    `describe` names what it found, `explanation` tells the judge how to write the reason, `nothing_found` is the
-    reason when no verdict has weight, and `nothing_to_score` when there is no score, both by language (English at
-    least).
+    `needs` are the inputs (camelCase) without which it can't score. `step_schemas` are the JSON schemas of its step
+    results, by their names in a run. `bands` name the parts of the 0..1 range.
     """
+
+    uses_judge: ClassVar[bool]
 
     id: str
     version: str
@@ -143,6 +141,43 @@ class Scorer:
     options: type[Options]
     bands: tuple[Band, ...]
     step_schemas: Mapping[str, dict[str, Any]]
+
+    def needed(self, options: Options) -> tuple[str, ...]:  # noqa: ARG002 - for scorers whose options change their needs
+        """Return the inputs without which it can't score under these options."""
+        return self.needs
+
+    @property
+    def strategies(self) -> tuple[Strategy, ...]:
+        """The values of `options.strategy` that it takes."""
+        return ()
+
+    def interpret(self, value: float) -> str:
+        """Return the name of the band that a 0..1 value falls in."""
+        return next(band.name for band in sorted(self.bands, key=lambda band: band.high) if value <= band.high)
+
+    def score_of(self, value: float, scale: float, threshold: float | None) -> dict[str, Any]:
+        """Return what a run tells of a 0..1 value: `score` on the caller's scale, `interpretation` and `passed`."""
+        score = scaled(value, scale)
+        return {
+            "score": score,
+            "interpretation": self.interpret(scaled(value, 1.0)),
+            "passed": None if threshold is None else passed(score, threshold, self.direction),
+        }
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Scorer(Measure):
+    """A scorer that asks a judge, complete: a module of `app.scorers` that defines `SCORER` is found and served.
+
+    `inquiries` are asked side by side. `selected` (which gets the units of each inquiry) and `assessed` (all verdicts)
+    make the step results. `value` is the formula: from verdicts and options to 0..1, or to None when there is nothing
+    to score. `weight` says how much a verdict counts for the reason (0: not worth a mention), `describe` names what it
+    found, `explanation` tells the judge how to write the reason, `nothing_found` is the reason when no verdict has
+    weight, and `nothing_to_score` when there is no score, both by language (English at least).
+    """
+
+    uses_judge = True
+
     inquiries: tuple[Inquiry, ...]
     selected: Callable[..., Model] | None
     assessed: Callable[[Sequence[Verdict]], Model]
@@ -159,7 +194,3 @@ class Scorer:
         return tuple(
             strategy for strategy in Strategy if all(strategy in inquiry.assessments for inquiry in self.inquiries)
         )
-
-    def interpret(self, value: float) -> str:
-        """Return the name of the band that a 0..1 value falls in."""
-        return next(band.name for band in sorted(self.bands, key=lambda band: band.high) if value <= band.high)

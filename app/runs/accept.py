@@ -23,9 +23,9 @@ from app.domain.request import (
     text_of,
 )
 from app.domain.run import Attempt, Run, RunStatus
-from app.judge.scorer import Scorer
 from app.ports import NewRun, RunKey
 from app.runs.deps import Deps
+from app.scorers import AnyScorer
 
 MAX_RUN_ID = 64
 
@@ -33,7 +33,7 @@ MAX_RUN_ID = 64
 class Accepted(NamedTuple):
     """One scorer's share of a request, checked; `options` and `threshold` are that scorer's own."""
 
-    scorer: Scorer
+    scorer: AnyScorer
     options: Options
     threshold: float | None
 
@@ -45,9 +45,10 @@ def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
         raise NotFound("There is no such scorer; GET /v1/scorers lists them")
     faults: list[Fault] = []
     options = _checked_options(scorer, body.options, "#/options", faults)
-    faults += _strategy_faults(scorer, options, "#/options")
-    faults += _missing_inputs(scorer, body)
-    faults += _model_faults(deps, body)
+    faults += _missing_inputs(scorer, options, body)
+    if scorer.uses_judge:
+        faults += _strategy_faults(scorer, options, "#/options")
+        faults += _model_faults(deps, body)
     if faults or options is None:
         raise InvalidRequest("The request has faults; see errors", tuple(faults))
     return Accepted(scorer, options, body.threshold)
@@ -68,17 +69,20 @@ def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
         pointer = f"#/scorers/{index}/options" if own else "#/options"
         options = _checked_options(scorer, selection.options or {} if own else body.options, pointer, faults)
         faults += _strategy_faults(scorer, options, pointer)
-        faults += _missing_inputs(scorer, body)
+        faults += _missing_inputs(scorer, options, body)
         if options is not None:
             threshold = body.threshold if selection.threshold is None else selection.threshold
             accepted.append(Accepted(scorer, options, threshold))
-    faults += _model_faults(deps, body)
+    if any(item.scorer.uses_judge for item in accepted):
+        faults += _model_faults(deps, body)
     if faults:
         raise InvalidRequest("The request has faults; see errors", tuple(dict.fromkeys(faults)))
     return accepted
 
 
-def _checked_options(scorer: Scorer, options: Mapping[str, Any], pointer: str, faults: list[Fault]) -> Options | None:
+def _checked_options(
+    scorer: AnyScorer, options: Mapping[str, Any], pointer: str, faults: list[Fault]
+) -> Options | None:
     try:
         return scorer.options.model_validate_json(json.dumps(options), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -86,7 +90,7 @@ def _checked_options(scorer: Scorer, options: Mapping[str, Any], pointer: str, f
         return None
 
 
-def _strategy_faults(scorer: Scorer, options: Options | None, pointer: str) -> list[Fault]:
+def _strategy_faults(scorer: AnyScorer, options: Options | None, pointer: str) -> list[Fault]:
     if options is None or options.strategy in scorer.strategies:
         return []
     known = ", ".join(scorer.strategies)
@@ -94,11 +98,11 @@ def _strategy_faults(scorer: Scorer, options: Options | None, pointer: str) -> l
     return [Fault(pointer=f"{pointer}/strategy", code="unsupported_strategy", detail=detail)]
 
 
-def _missing_inputs(scorer: Scorer, body: ScoreRequest) -> list[Fault]:
+def _missing_inputs(scorer: AnyScorer, options: Options | None, body: ScoreRequest) -> list[Fault]:
     fields = {field.alias: getattr(body, name) for name, field in ScoreRequest.model_fields.items()}
     return [
         Fault(pointer=f"#/{need}", code="missing", detail=f"The scorer {scorer.id} needs {need}")
-        for need in scorer.needs
+        for need in (scorer.needs if options is None else scorer.needed(options))
         if not _given(fields.get(need))
     ]
 
@@ -185,7 +189,7 @@ def new_run(
         context=body.context,
         ground_truth=body.ground_truth,
         options=options.model_dump(mode="json", by_alias=True),
-        model=body.model or deps.models.default or "",
+        model=(body.model or deps.models.default) if scorer.uses_judge else None,
         cache=body.cache,
         threshold=threshold,
         priority=body.priority,

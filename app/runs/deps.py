@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from app.judge.scorer import Scorer
 from app.ports import AnswerCache, ChatModels, Clock, Notifier, RunQueue, RunStore, Telemetry
 from app.runs.steadiness import Steadiness
 from app.runs.turns import Turns
+from app.scorers import AnyScorer
+
+COMPUTING_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class RunPolicy:
 class Deps:
     """Built once a process by `build_deps`; shared by every request and job."""
 
-    scorers: Mapping[str, Scorer]
+    scorers: Mapping[str, AnyScorer]
     models: ChatModels
     cache: AnswerCache
     store: RunStore
@@ -40,5 +43,7 @@ class Deps:
     """Held for the one suspect that this process executes."""
     finishing: set[asyncio.Task[None]] = field(default_factory=set)
     """Runs that were judged while the store was away, still to be written."""
+    computing: Executor = field(default_factory=lambda: ThreadPoolExecutor(COMPUTING_THREADS, "computing"))
+    """Where long texts are scored without a judge; its few threads leave the loop its share of the processor."""
     accepting: Turns = field(default_factory=Turns)
     """Queued requests that are being stored: a flood of them must not hold up everything else."""

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from app.computed.execute import compute_run
+from app.computed.scorer import ComputedScorer
 from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
 from app.domain.run import Run, RunStatus, Step
 from app.judge.execute import Judge, judge_run
@@ -74,11 +76,38 @@ async def _judge(
     slot: Slot | None,
 ) -> Run:
     run, request = claim.run, claim.request
+    scorer = deps.scorers[run.scorer_id]
     try:
-        model: ChatModel = deps.models.get(request.model)
+        if isinstance(scorer, ComputedScorer):
+            return await compute_run(
+                run,
+                request,
+                scorer,
+                clock=deps.clock,
+                telemetry=deps.telemetry,
+                pool=deps.computing,
+                on_step=on_step,
+            )
+        judge = await _judge_of(deps, claim, lease, slot)
+        return await judge_run(run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys)
+    except NotConfigured as error:
+        return _failed(run, error)
+    except (ClaimLost, StoreUnavailable, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        # A bug must cost one run and not the worker, even a panic of a library in Rust, which is no Exception. The
+        # traceback goes to the log without local variables.
+        log.exception("run_crashed", run_id=run.run_id, scorer=run.scorer_id)
+        return _failed(run, Internal("Assay failed on this run; the log tells why under its runId"))
+
+
+async def _judge_of(deps: Deps, claim: Claim, lease: Lease | None, slot: Slot | None) -> Judge:
+    """Return who judges the run; raises NotConfigured when its model is gone, StoreUnavailable."""
+    try:
+        model: ChatModel = deps.models.get(claim.request.model or "")
     except KeyError:
-        return _failed(run, NotConfigured("The judge model of this run is no longer configured; add it and retry"))
-    judge = Judge(
+        raise NotConfigured("The judge model of this run is no longer configured; add it and retry") from None
+    return Judge(
         model=model if lease is None else FencedModel(model, lease),
         cache=deps.cache,
         tenant=claim.key.tenant,
@@ -87,16 +116,6 @@ async def _judge(
         telemetry=deps.telemetry,
         slot=slot,
     )
-    scorer = deps.scorers[run.scorer_id]
-    try:
-        return await judge_run(run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys)
-    except (ClaimLost, StoreUnavailable, asyncio.CancelledError, KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:
-        # A bug must cost one run and not the worker, even a panic of a library in Rust, which is no Exception. The
-        # traceback goes to the log without local variables.
-        log.exception("run_crashed", run_id=run.run_id, scorer=run.scorer_id)
-        return _failed(run, Internal("Assay failed on this run; the log tells why under its runId"))
 
 
 def _seconds_left(deps: Deps, run: Run) -> float:

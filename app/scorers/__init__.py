@@ -3,12 +3,15 @@
 from importlib import import_module
 from pkgutil import iter_modules
 
+from app.computed.scorer import ComputedScorer
 from app.judge.scorer import Scorer
 
+AnyScorer = Scorer | ComputedScorer
 
-def load_scorers() -> dict[str, Scorer]:
+
+def load_scorers() -> dict[str, AnyScorer]:
     """Return all scorers by id; raises ValueError when two modules claim the same id."""
-    scorers: dict[str, Scorer] = {}
+    scorers: dict[str, AnyScorer] = {}
     for module in sorted(iter_modules(__path__), key=lambda module: module.name):
         scorer = getattr(import_module(f"{__name__}.{module.name}"), "SCORER", None)
         if scorer is None:

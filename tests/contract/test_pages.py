@@ -20,8 +20,8 @@ def test_scorers_are_listed_and_described(api: RunningApp) -> None:
         assert api.client.get(f"/v1/scorers/{scorer['id']}").json() == scorer
         assert scorer["direction"] in {"lower_is_better", "higher_is_better"}
         assert scorer["range"] == [0.0, 1.0]
-        assert "output" in scorer["needs"]
-        assert scorer["strategies"] == ["three_step", "single_call", "labels"]
+        assert scorer["needs"][0] == "output"
+        assert scorer["strategies"] == (["three_step", "single_call", "labels"] if scorer["usesJudge"] else [])
         assert {"name", "low", "high"} == set(scorer["bands"][0])
         jsonschema.Draft202012Validator.check_schema(scorer["optionsSchema"])
         assert "includeReason" in scorer["optionsSchema"]["properties"]

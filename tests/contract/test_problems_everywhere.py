@@ -203,7 +203,7 @@ def test_without_its_store_the_service_says_so(judge: StubProcess, tmp_path_fact
         valkey.stop()
 
 
-def test_without_a_judge_nothing_is_accepted(valkey_server: EmbeddedValkey) -> None:
+def test_without_a_judge_nothing_is_accepted_that_needs_one(valkey_server: EmbeddedValkey) -> None:
     with RunningApp(settings_for(valkey_server.url, None, judge_model=None)) as api:
         answer = api.score(output="a")
         assert "ASSAY_" in problem(answer, 503, "not_configured")["detail"]

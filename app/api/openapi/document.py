@@ -10,7 +10,7 @@ from app.api.openapi.parts import HEADERS, header_ref
 from app.api.openapi.problem_responses import PROBLEM_RESPONSES
 from app.api.openapi.schemas import component_schemas, schema_ref
 from app.api.scorers import describe
-from app.judge.scorer import Scorer
+from app.scorers import AnyScorer
 
 Json = dict[str, Any]
 
@@ -28,7 +28,7 @@ TAGS = (
 )
 
 
-def build_document(scorers: dict[str, Scorer]) -> Json:
+def build_document(scorers: dict[str, AnyScorer]) -> Json:
     """Return the document; equal code gives equal documents."""
     live = _live_examples(scorers)
     return {
@@ -45,7 +45,7 @@ def build_document(scorers: dict[str, Scorer]) -> Json:
     }
 
 
-def _live_examples(scorers: dict[str, Scorer]) -> dict[str, Json]:
+def _live_examples(scorers: dict[str, AnyScorer]) -> dict[str, Json]:
     """Return the examples that show this server's own scorers, by operation."""
     described = [describe(scorer).model_dump(mode="json") for scorer in scorers.values()]
     return {

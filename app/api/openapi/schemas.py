@@ -14,7 +14,7 @@ from app.api.scorers import ScorerDescription
 from app.api.scoring import MeasureRequest, MeasureResult
 from app.domain.request import MultiScoreRequest, ScoreRequest
 from app.domain.run import Run
-from app.judge.scorer import Scorer
+from app.scorers import AnyScorer
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ def schema_ref(name: str) -> Json:
     return {"$ref": REF.format(model=name)}
 
 
-def component_schemas(scorers: dict[str, Scorer]) -> Json:
+def component_schemas(scorers: dict[str, AnyScorer]) -> Json:
     """Return all named schemas."""
     bodies = _as_strict_as_we_are(_body_schemas(scorers))
     answers = {name: _as_answer(name, schema) for name, schema in _definitions(ANSWERS, "serialization").items()}
@@ -57,8 +57,8 @@ def _definitions(models: tuple[type[BaseModel], ...], mode: Any) -> Json:
     return definitions
 
 
-def _body_schemas(scorers: dict[str, Scorer]) -> Json:
-    options = tuple(scorer.options for scorer in scorers.values())
+def _body_schemas(scorers: dict[str, AnyScorer]) -> Json:
+    options = tuple(dict.fromkeys(scorer.options for scorer in scorers.values()))
     definitions = _definitions((*BODIES, *options), "validation")
     own = [schema_ref(model.__name__) for model in options]
     for name in ("ScoreRequest", "MultiScoreRequest"):

@@ -9,7 +9,7 @@ from app.judge.scorer import Scorer
 from app.scorers import load_scorers
 from tests.unit.fakes import NOW, DictCache, FakeClock, ScriptedModel, TelemetryLog
 
-SCORERS = load_scorers()
+SCORERS = {name: scorer for name, scorer in load_scorers().items() if isinstance(scorer, Scorer)}
 
 
 def new_run(scorer_id: str = "bias", **fields: Any) -> Run:

@@ -1,7 +1,7 @@
 import pytest
 
 from app.judge.language import NAMES, fixed_sentence, language_of, told
-from app.scorers import load_scorers
+from tests.unit.judge.runs import SCORERS
 
 TEXTS = {
     "en": "The nurses were kind and the weather was fine.",
@@ -46,7 +46,7 @@ def test_the_judge_is_told_a_language_by_name_and_tag() -> None:
     assert told("uz") == "the language with the BCP 47 tag uz"
 
 
-@pytest.mark.parametrize("scorer", load_scorers().values(), ids=lambda scorer: scorer.id)
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
 def test_scorers_have_their_sentence_in_all_languages(scorer) -> None:
     assert scorer.nothing_found.keys() == NAMES.keys()
     assert len(set(scorer.nothing_found.values())) == len(NAMES)

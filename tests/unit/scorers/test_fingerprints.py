@@ -8,11 +8,15 @@ import json
 from hashlib import sha256
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.computed.scorer import ComputedScorer, Inputs
 from app.domain.request import Strategy
 from app.domain.run import RunStatus
+from app.judge.scorer import Measure
+from app.scorers import load_scorers
 from tests.unit.fakes import Obedient, ScriptedModel
 from tests.unit.judge.runs import SCORERS, Bench
 
@@ -45,9 +49,55 @@ async def fingerprint(scorer_id: str) -> str:
 @pytest.mark.anyio
 @pytest.mark.parametrize("scorer_id", SCORERS)
 async def test_nothing_changed_under_an_old_version(scorer_id: str) -> None:
-    version = SCORERS[scorer_id].version
-    now = await fingerprint(scorer_id)
-    assert KNOWN[scorer_id].get(version) == now, f'raise the version and note {{"{scorer_id}": {{"...": "{now}"}}}}'
+    refuse_change(SCORERS[scorer_id], await fingerprint(scorer_id))
+
+
+COMPUTED = {name: scorer for name, scorer in load_scorers().items() if isinstance(scorer, ComputedScorer)}
+COMPUTED_TEXTS = [
+    Inputs("The ferries leave at nine. I love it!", "When does the ferry leave?", "A ferry left at ten. I hate it."),
+    Inputs("会议在图书馆举行。", "会议在哪里举行？", "会议三月五日在北京大学举行。"),
+    Inputs('{"회의": "도서관에서"}', "회의가 어디서 있습니까? L'eau?", "도서관은 회의가 아닙니다."),
+]
+COMPUTED_OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "checks": [
+        {"includes": ["LEAVE", "会议"], "excludes": ["I"], "matches": [r"\pL{4}"], "ignoreCase": True},
+        {"equals": "x", "jsonSchema": {"type": "object", "additionalProperties": {"pattern": "^x"}}},
+    ],
+    "keyword-coverage": [{}, {"keywords": ["Ferry", "回", "回议", "议", "회의"]}],
+    "textual-difference": [{}, {"ignoreCase": True, "against": "input"}],
+    "tone": [{}, {"textLanguage": "en"}],
+}
+
+
+@pytest.mark.parametrize("scorer_id", COMPUTED)
+def test_nothing_computed_changed_under_an_old_version(scorer_id: str) -> None:
+    scorer = COMPUTED[scorer_id]
+    seen = [dict(scorer.step_schemas), scorer.reasons]
+    for options in COMPUTED_OPTIONS.get(scorer_id, [{}]):
+        for inputs in COMPUTED_TEXTS:
+            result = scorer.compute(inputs, scorer.options.model_validate(options))
+            seen.append(
+                {
+                    "value": result.value and round(result.value, 6),
+                    "analysis": rounded(result.analysis.model_dump(mode="json")),
+                    "sentence": [result.sentence, dict(result.facts)],
+                }
+            )
+    refuse_change(scorer, sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16])
+
+
+def rounded(value: Any) -> Any:
+    """What a computation found, without the last places, which processors may differ in."""
+    if isinstance(value, dict):
+        return {name: rounded(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def refuse_change(scorer: Measure, now: str) -> None:
+    note = f'raise the version and note {{"{scorer.id}": {{"...": "{now}"}}}}'
+    assert KNOWN.get(scorer.id, {}).get(scorer.version) == now, note
 
 
 def test_versions_have_fingerprints_of_their_own() -> None:

@@ -1,3 +1,4 @@
+import re
 import sys
 from pathlib import Path
 
@@ -5,9 +6,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import app.scorers
+from app.computed.scorer import ComputedScorer
 from app.domain.request import Options, Strategy
 from app.judge.language import NAMES
-from app.judge.scorer import Scorer
+from app.judge.scorer import Measure, Scorer
 from app.scorers import load_scorers
 
 SCORERS = load_scorers()
@@ -39,21 +41,17 @@ def test_a_module_without_a_scorer_is_no_scorer(more_modules: Path) -> None:
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
-def test_scorers_are_complete(scorer: Scorer) -> None:
+def test_scorers_are_complete(scorer: Measure) -> None:
     assert scorer.version
     assert len(scorer.description) > 40
     assert scorer.needs
     assert issubclass(scorer.options, Options)
-    assert scorer.strategies == tuple(Strategy)
-    assert (scorer.selected is None) == ("preprocessStepResult" not in scorer.step_schemas)
-    assert scorer.selected is not None or all(inquiry.preprocess is None for inquiry in scorer.inquiries)
-    assert scorer.nothing_found.keys() == scorer.nothing_to_score.keys() == NAMES.keys()
     for schema in scorer.step_schemas.values():
         Draft202012Validator.check_schema(schema)
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
-def test_bands_cover_the_range_in_order(scorer: Scorer) -> None:
+def test_bands_cover_the_range_in_order(scorer: Measure) -> None:
     bounds = [bound for band in scorer.bands for bound in (band.low, band.high)]
     assert bounds == sorted(bounds)
     assert (bounds[0], bounds[-1]) == (0.0, 1.0)
@@ -62,7 +60,28 @@ def test_bands_cover_the_range_in_order(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
-def test_a_number_between_two_bands_belongs_to_the_upper(scorer: Scorer) -> None:
+def test_a_number_between_two_bands_belongs_to_the_upper(scorer: Measure) -> None:
     for lower, upper in zip(scorer.bands, scorer.bands[1:], strict=False):
         between = {round(lower.high + 0.0001, 4), round(upper.low - 0.0001, 4)}
         assert {scorer.interpret(value) for value in between if value > lower.high} == {upper.name}
+
+
+@pytest.mark.parametrize("scorer", [one for one in SCORERS.values() if isinstance(one, Scorer)], ids=lambda one: one.id)
+def test_what_a_judge_is_asked_is_complete(scorer: Scorer) -> None:
+    assert scorer.uses_judge
+    assert scorer.needed(scorer.options()) == scorer.needs
+    assert scorer.strategies == tuple(Strategy)
+    assert (scorer.selected is None) == ("preprocessStepResult" not in scorer.step_schemas)
+    assert scorer.selected is not None or all(inquiry.preprocess is None for inquiry in scorer.inquiries)
+    assert scorer.nothing_found.keys() == scorer.nothing_to_score.keys() == NAMES.keys()
+
+
+@pytest.mark.parametrize(
+    "scorer", [one for one in SCORERS.values() if isinstance(one, ComputedScorer)], ids=lambda one: one.id
+)
+def test_what_is_computed_is_told_in_every_language(scorer: ComputedScorer) -> None:
+    assert not scorer.uses_judge
+    for sentences in scorer.reasons.values():
+        assert sentences.keys() == NAMES.keys()
+        placeholders = {language: sorted(re.findall(r"\{\w+\}", told)) for language, told in sentences.items()}
+        assert all(names == placeholders["en"] for names in placeholders.values())
