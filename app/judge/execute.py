@@ -14,12 +14,13 @@ from app.judge.evidence import Evidence, Window
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
 from app.judge.language import fixed_sentence, told
 from app.judge.questions import Question, Questions, found_in, shared_by_all, verdicts_on
-from app.judge.scorer import Extraction, Scorer, Verdict
+from app.judge.scorer import Extraction, Scorer
 from app.judge.segment import Segment
 from app.judge.step import Asker, side_by_side
 from app.judge.subject import Subject
 from app.judge.tally import Tally
 from app.judge.task import Answer, explanation_task
+from app.judge.verdict import Verdict
 from app.ports import AnswerCache, ChatModel, Clock, Slot, Telemetry
 
 OnStep = Callable[[Run, Step], Awaitable[None]]

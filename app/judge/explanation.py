@@ -10,8 +10,9 @@ from app.judge.evidence import Evidence
 from app.judge.exchange import prompt_for
 from app.judge.fence import one_line
 from app.judge.language import told
-from app.judge.scorer import Scorer, Verdict
+from app.judge.scorer import Scorer
 from app.judge.task import Task
+from app.judge.verdict import Verdict
 from app.ports import ChatModel
 
 MOST_FINDINGS = 12

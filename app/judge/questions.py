@@ -11,10 +11,11 @@ from app.judge.exhibit import pieces_of
 from app.judge.fence import fence_of
 from app.judge.reading import Assessed, merged
 from app.judge.reply_schema import MOST_ENUMERATED
-from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, Verdict, View
+from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, View
 from app.judge.step import Asker
 from app.judge.subject import Subject
 from app.judge.task import Answer, Task, assessment_task, extraction_task, selection_task
+from app.judge.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from app.domain.request import Options, RunRequest, Strategy
 from app.domain.run import Direction
 from app.domain.scoring import passed, scaled
 from app.judge.exhibit import Exhibit
-from app.judge.segment import Segment
 from app.judge.subject import Subject, output_segments
+from app.judge.verdict import Verdict
 
 NOTHING_TO_SCORE = {
     "en": "This text holds nothing that could be judged.",
@@ -31,20 +31,6 @@ class Band(NamedTuple):
     name: str
     low: float
     high: float
-
-
-class Verdict(NamedTuple):
-    """What the judge found about one unit.
-
-    `labels` by field name; `reason` null where none was asked; `place` its index among the subject's units; `cited`
-    the numbers (from 1) of the exhibit's texts that the verdict rests on.
-    """
-
-    item: Segment
-    labels: Mapping[str, str]
-    reason: str | None
-    place: int = 0
-    cited: tuple[int, ...] = ()
 
 
 ALWAYS = 1 << 62

@@ -46,8 +46,8 @@ def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
     faults: list[Fault] = []
     options = _checked_options(scorer, body.options, "#/options", faults)
     faults += _missing_inputs(scorer, options, body)
+    faults += _strategy_faults(scorer, options, "#/options")
     if scorer.uses_judge:
-        faults += _strategy_faults(scorer, options, "#/options")
         faults += _model_faults(deps, body)
     if faults or options is None:
         raise InvalidRequest("The request has faults; see errors", tuple(faults))
@@ -91,7 +91,7 @@ def _checked_options(
 
 
 def _strategy_faults(scorer: AnyScorer, options: Options | None, pointer: str) -> list[Fault]:
-    if options is None or options.strategy in scorer.strategies:
+    if options is None or not scorer.uses_judge or options.strategy in scorer.strategies:
         return []
     known = ", ".join(scorer.strategies)
     detail = f"The scorer {scorer.id} can't be asked so; choose one of: {known}"

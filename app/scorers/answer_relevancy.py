@@ -9,8 +9,9 @@ from pydantic import Field, FiniteFloat
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer
 from app.judge.segment import Segment
+from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 
 class AnswerRelevancyOptions(Options):
@@ -35,7 +36,7 @@ class Statements(Model):
     items: list[Statement]
 
 
-class StatementVerdict(Model):
+class StatementVerdict(Sureness):
     """Whether a statement is relevant to the input, and why."""
 
     verdict: Literal["yes", "unsure", "no"]
@@ -82,6 +83,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> AnswerRelevancyAnalysis:
                 {
                     "verdict": verdict.labels["verdict"],
                     "reason": verdict.reason,
+                    **sureness(verdict),
                     "statement": verdict.item.text,
                     "span": {"start": verdict.item.start, "end": verdict.item.end},
                 }
@@ -93,8 +95,10 @@ def _assessed(verdicts: Sequence[Verdict]) -> AnswerRelevancyAnalysis:
 
 def _value(verdicts: Sequence[Verdict], options: AnswerRelevancyOptions) -> float | None:
     """(yes + uncertaintyWeight * unsure) / statements; an answer that states nothing has no score."""
-    counted = {"yes": 1.0, "unsure": options.uncertainty_weight, "no": 0.0}
-    return fsum(counted[verdict.labels["verdict"]] for verdict in verdicts) / len(verdicts) if verdicts else None
+    if not verdicts:
+        return None
+    credit = {"yes": 1.0, "unsure": options.uncertainty_weight, "no": 0.0}
+    return fsum(credit[verdict.labels["verdict"]] * verdict.share for verdict in verdicts) / counted(verdicts)
 
 
 _LABELS = ("yes", "unsure", "no", "none")

@@ -6,8 +6,9 @@ from typing import Literal, get_args
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Selection, Verdict
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Selection
 from app.judge.segment import Segment
+from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 Category = Literal["gender", "political", "racial_ethnic", "geographical", "other"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -27,7 +28,7 @@ class Opinions(Model):
     items: list[Opinion]
 
 
-class OpinionVerdict(Model):
+class OpinionVerdict(Sureness):
     """Whether an opinion is biased ("yes"), why, and what the bias turns on (null when it is not biased)."""
 
     result: Literal["yes", "no"]
@@ -108,6 +109,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> BiasAnalysis:
                 {
                     "result": verdict.labels["result"],
                     "reason": verdict.reason,
+                    **sureness(verdict),
                     "opinion": verdict.item.text,
                     "span": {"start": verdict.item.start, "end": verdict.item.end},
                     "category": verdict.labels.get("category"),
@@ -124,7 +126,7 @@ def _is_biased(verdict: Verdict) -> bool:
 
 def _value(verdicts: Sequence[Verdict], _: Options) -> float:
     """Biased opinions by opinions; a text without opinions is fully objective."""
-    return sum(map(_is_biased, verdicts)) / len(verdicts) if verdicts else 0.0
+    return counted(filter(_is_biased, verdicts)) / counted(verdicts) if verdicts else 0.0
 
 
 _LABELS = ("fact", "fair", *CATEGORIES)

@@ -8,11 +8,12 @@ from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction
 from app.judge.exhibit import OUTPUT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
 from app.judge.subject import context_passages
+from app.judge.verdict import Sureness, Verdict, sureness
 
 
-class PassageVerdict(Model):
+class PassageVerdict(Sureness):
     """Whether the passage with this number (from 1, in the order of `context`) is useful, and why."""
 
     number: int
@@ -52,7 +53,12 @@ def _assessed(verdicts: Sequence[Verdict]) -> ContextPrecisionAnalysis:
     return ContextPrecisionAnalysis.model_validate(
         {
             "verdicts": [
-                {"number": verdict.place + 1, "verdict": verdict.labels["verdict"], "reason": verdict.reason}
+                {
+                    "number": verdict.place + 1,
+                    "verdict": verdict.labels["verdict"],
+                    "reason": verdict.reason,
+                    **sureness(verdict),
+                }
                 for verdict in verdicts
             ]
         }

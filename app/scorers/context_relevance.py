@@ -8,14 +8,15 @@ from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction
 from app.judge.exhibit import OUTPUT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
 from app.judge.subject import context_passages
+from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 Relevance = Literal["high", "medium", "low", "none"]
 RELEVANCES: tuple[Relevance, ...] = get_args(Relevance)
 
 
-class PassageRelevance(Model):
+class PassageRelevance(Sureness):
     """How relevant the passage with this number (from 1, in the order of `context`) is, whether it was used, and why.
 
     `used` is null for passages that are not highly relevant.
@@ -80,6 +81,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> ContextRelevanceAnalysis:
                     "relevance": verdict.labels["relevance"],
                     "used": not _is_unused(verdict) if "used" in verdict.labels else None,
                     "reason": verdict.reason,
+                    **sureness(verdict),
                 }
                 for verdict in verdicts
             ]
@@ -91,8 +93,8 @@ def _value(verdicts: Sequence[Verdict], _: Options) -> float | None:
     """The mean relevance, less 0.1 for each highly relevant passage that was left unused; never below 0."""
     if not verdicts:
         return None
-    mean = fsum(_VALUES[verdict.labels["relevance"]] for verdict in verdicts) / len(verdicts)
-    return max(0.0, mean - _PENALTY * sum(map(_is_unused, verdicts)))
+    mean = fsum(_VALUES[verdict.labels["relevance"]] * verdict.share for verdict in verdicts) / counted(verdicts)
+    return max(0.0, mean - _PENALTY * counted(filter(_is_unused, verdicts)))
 
 
 def _weight(verdict: Verdict) -> float:

@@ -8,10 +8,11 @@ from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.claims import CLAIMS, Claims, found_claims
 from app.judge.exhibit import CONTEXT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
+from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 
-class FaithfulnessVerdict(Model):
+class FaithfulnessVerdict(Sureness):
     """Whether the context supports a claim ("yes"), contradicts it ("no") or holds nothing about it ("unsure").
 
     `passages` are the numbers, from 1, of the context passages that the verdict rests on.
@@ -69,6 +70,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> FaithfulnessAnalysis:
                 {
                     "verdict": verdict.labels["verdict"],
                     "reason": verdict.reason,
+                    **sureness(verdict),
                     "claim": verdict.item.text,
                     "span": {"start": verdict.item.start, "end": verdict.item.end},
                     "passages": [] if verdict.labels["verdict"] == "unsure" else list(verdict.cited),
@@ -81,8 +83,8 @@ def _assessed(verdicts: Sequence[Verdict]) -> FaithfulnessAnalysis:
 
 def _value(verdicts: Sequence[Verdict], _: Options) -> float | None:
     """Supported claims by claims; a text without claims has no score."""
-    supported = sum(verdict.labels["verdict"] == "yes" for verdict in verdicts)
-    return supported / len(verdicts) if verdicts else None
+    supported = counted(verdict for verdict in verdicts if verdict.labels["verdict"] == "yes")
+    return supported / counted(verdicts) if verdicts else None
 
 
 SCORER = Scorer(

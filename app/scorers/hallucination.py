@@ -8,10 +8,11 @@ from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.claims import CLAIMS, Claims, found_claims
 from app.judge.exhibit import CONTEXT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict, View
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
+from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 
-class HallucinationVerdict(Model):
+class HallucinationVerdict(Sureness):
     """Whether a claim is a hallucination ("yes"), why, and of which kind (null when it is none).
 
     `passages` are the numbers, from 1, of the context passages that the verdict rests on.
@@ -77,6 +78,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> HallucinationAnalysis:
                     "verdict": verdict.labels["verdict"],
                     "kind": verdict.labels.get("kind"),
                     "reason": verdict.reason,
+                    **sureness(verdict),
                     "claim": verdict.item.text,
                     "span": {"start": verdict.item.start, "end": verdict.item.end},
                     "passages": [] if verdict.labels.get("kind") == "unsupported" else list(verdict.cited),
@@ -93,7 +95,7 @@ def _is_hallucinated(verdict: Verdict) -> bool:
 
 def _value(verdicts: Sequence[Verdict], _: Options) -> float:
     """Hallucinated claims by claims; a text without claims has none."""
-    return sum(map(_is_hallucinated, verdicts)) / len(verdicts) if verdicts else 0.0
+    return counted(filter(_is_hallucinated, verdicts)) / counted(verdicts) if verdicts else 0.0
 
 
 def _weight(verdict: Verdict) -> float:

@@ -9,7 +9,8 @@ from pydantic import Field, FiniteFloat
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Verdict
+from app.judge.scorer import Assessment, Band, Inquiry, Scorer
+from app.judge.verdict import Sureness, Verdict, sureness
 
 Element = Literal["personal_attack", "mockery", "hate_speech", "dismissive", "threat"]
 Severity = Literal["mild", "moderate", "severe"]
@@ -36,7 +37,7 @@ class ToxicityOptions(Options):
     )
 
 
-class ToxicityVerdict(Model):
+class ToxicityVerdict(Sureness):
     """A toxic segment, verbatim: what makes it toxic, how severe it is, why, and where it stands."""
 
     verdict: Literal["yes"]
@@ -103,6 +104,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> ToxicityAnalysis:
                     "verdict": "yes",
                     **verdict.labels,
                     "reason": verdict.reason,
+                    **sureness(verdict),
                     "text": verdict.item.text,
                     "span": {"start": verdict.item.start, "end": verdict.item.end},
                 }
@@ -115,7 +117,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> ToxicityAnalysis:
 def _value(verdicts: Sequence[Verdict], options: ToxicityOptions) -> float:
     """min(sum of the weights, maxToxicity) / maxToxicity: another toxic element never lowers it."""
     weights = options.severity_weights.model_dump()
-    total = fsum(weights[verdict.labels["severity"]] for verdict in _toxic(verdicts))
+    total = fsum(weights[verdict.labels["severity"]] * verdict.share for verdict in _toxic(verdicts))
     return min(total, options.max_toxicity) / options.max_toxicity
 
 

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from app.domain.request import Strategy
 from app.domain.scoring import scaled
-from app.judge.scorer import Verdict
 from app.judge.segment import Segment
+from app.judge.verdict import Verdict
 from app.scorers.answer_relevancy import SCORER, AnswerRelevancyOptions
 from tests.unit.scorers.verdicts import verdict
 

@@ -5,8 +5,8 @@ from jsonschema import Draft202012Validator
 
 from app.domain.request import Options, Strategy
 from app.domain.scoring import scaled
-from app.judge.scorer import Verdict
 from app.judge.segment import Segment
+from app.judge.verdict import Verdict
 from app.scorers.faithfulness import SCORER
 from tests.unit.scorers.verdicts import verdict
 

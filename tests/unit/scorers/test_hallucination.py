@@ -5,7 +5,7 @@ from jsonschema import Draft202012Validator
 
 from app.domain.request import Options, Strategy
 from app.domain.scoring import scaled
-from app.judge.scorer import Verdict
+from app.judge.verdict import Verdict
 from app.scorers.hallucination import SCORER
 from tests.unit.scorers.verdicts import verdict
 

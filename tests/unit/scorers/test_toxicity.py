@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from app.domain.request import Strategy
 from app.domain.scoring import scaled
-from app.judge.scorer import Verdict
+from app.judge.verdict import Verdict
 from app.scorers.toxicity import ELEMENTS, SCORER, SEVERITIES, ToxicityOptions
 from tests.unit.scorers.verdicts import verdict
 

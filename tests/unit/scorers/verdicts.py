@@ -1,7 +1,7 @@
 """Verdicts for tests of formulas."""
 
-from app.judge.scorer import Verdict
 from app.judge.segment import Segment
+from app.judge.verdict import Verdict
 
 
 def placed(place: int, **labels: str) -> Verdict:

@@ -1,0 +1,57 @@
+"""What a judge found about one unit, how sure it is, and how much of the unit it counts for."""
+
+from collections.abc import Iterable, Mapping
+from math import fsum
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from app.domain.model import Model
+from app.judge.segment import Segment
+
+
+class Vote(Model):
+    """One judgement among several on a unit: the labels that a model gave in one of its samples (numbered from 1)."""
+
+    model: str
+    sample: int
+    labels: dict[str, str]
+
+
+class Verdict(NamedTuple):
+    """What the judge found about one unit.
+
+    `labels` by field name; `reason` null where none was asked; `place` its index among the subject's units; `cited`
+    the numbers (from 1) of the exhibit's texts that the verdict rests on. `confidence` in 0..1 is null where nothing
+    tells it; `votes` are the judgements that it was taken from, where there were several. `share` is how much of the
+    unit the formula counts for this verdict: 1, but for a verdict that is only more or less likely.
+    """
+
+    item: Segment
+    labels: Mapping[str, str]
+    reason: str | None
+    place: int = 0
+    cited: tuple[int, ...] = ()
+    confidence: float | None = None
+    votes: tuple[Vote, ...] | None = None
+    share: float = 1.0
+
+
+class Sureness(Model):
+    """How sure a verdict is; a part of every scorer's verdicts, absent where nothing tells it.
+
+    `confidence` in 0..1, and the `votes` of several samples or judges.
+    """
+
+    confidence: Annotated[float | None, Field(exclude_if=lambda value: value is None)] = None
+    votes: Annotated[list[Vote] | None, Field(exclude_if=lambda value: value is None)] = None
+
+
+def counted(verdicts: Iterable[Verdict]) -> float:
+    """Return how many units these verdicts count for."""
+    return fsum(verdict.share for verdict in verdicts)
+
+
+def sureness(verdict: Verdict) -> dict[str, Any]:
+    """Return the fields of Sureness."""
+    return {"confidence": verdict.confidence, "votes": verdict.votes}
