@@ -20,7 +20,7 @@ def test_scorers_are_listed_and_described(api: RunningApp) -> None:
         assert api.client.get(f"/v1/scorers/{scorer['id']}").json() == scorer
         assert scorer["direction"] in {"lower_is_better", "higher_is_better"}
         assert scorer["range"] == [0.0, 1.0]
-        assert scorer["needs"][0] == "output"
+        assert scorer["needs"]
         assert scorer["strategies"] == (["three_step", "single_call", "labels"] if scorer["usesJudge"] else [])
         assert {"name", "low", "high"} == set(scorer["bands"][0])
         jsonschema.Draft202012Validator.check_schema(scorer["optionsSchema"])
