@@ -1,7 +1,7 @@
 # Two commands are enough: `make up` runs Assay, `make test` checks it. Both install what they need into .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration faults-small faults soak local-model bench lock setup dev clean
+.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration faults-small faults soak local-model bench mutants lock setup dev clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest
@@ -63,6 +63,10 @@ bench: dev ## Throughput and overhead on this machine, with a stub judge
 	$(BIN)/python -m bench.inline
 	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.flood
+
+mutants: ## Change formulas, parser and segmenter in 3,000 ways and count how many the tests notice; half an hour
+	@scripts/setup mutants
+	$(BIN)/python scripts/mutants
 
 lock: dev ## Write the lock files anew; `make lock ARGS=--upgrade` takes newer versions
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/lock $(ARGS)

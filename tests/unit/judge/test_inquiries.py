@@ -197,7 +197,7 @@ async def test_nothing_is_shared_where_nothing_is_kept() -> None:
 async def test_claims_of_other_texts_are_not_shared(change: dict[str, Any]) -> None:
     cache = DictCache()
     keys = []
-    for request in ({}, change):
+    for request in ({}, dict(change)):
         bench = Bench(obedient(), cache=cache, tenant=request.pop("tenant", "tenant"))
         await bench.score(**{"output": TEXT, "scorer": "faithfulness", "context": CONTEXT} | request)
         keys.append(bench.cache_keys[0])
