@@ -23,13 +23,17 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What one judge call sends; `schema` is the JSON schema that its reply must satisfy."""
+    """What one judge call sends; `schema` is the JSON schema that its reply must satisfy.
+
+    `logprobs`: how many of the likeliest tokens are wanted for every token of the reply (0: none).
+    """
 
     system: str
     user: str
     schema: dict[str, Any]
     name: str
     max_tokens: int
+    logprobs: int = 0
 
     @property
     def text(self) -> str:
@@ -37,11 +41,23 @@ class Prompt:
         return f"{self.system}\n\n{self.user}"
 
 
+class Token(NamedTuple):
+    """A token of a reply in UTF-8 and its probability (0..1), and the likeliest ones in its place, itself among them.
+
+    A token may be a part of a character.
+    """
+
+    text: bytes
+    probability: float
+    likeliest: tuple[tuple[bytes, float], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What came back: `text` without reasoning channels, tokens as the provider counted them (0 when it did not).
 
-    `model` is the `provider/name` that answered.
+    `model` is the `provider/name` that answered. `tokens` are what the text was written in, and perhaps reasoning
+    around it; None where the provider did not tell their probabilities.
     """
 
     text: str
@@ -50,6 +66,7 @@ class Completion:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    tokens: tuple[Token, ...] | None = None
 
 
 class Slot(Protocol):

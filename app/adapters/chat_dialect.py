@@ -21,21 +21,35 @@ class ReplyFormat(StrEnum):
 class Dialect:
     """What one model understands; it only ever gets narrower, so that learning ends.
 
-    `token_fields` are the names left to try for the token limit, the first in use; `dropped` are parameters not sent.
+    `token_fields` are the names left to try for the token limit, the first in use; `dropped` are parameters not sent;
+    `most_logprobs` is how many likeliest tokens may be asked for (0: logprobs are not asked for at all).
     """
 
     reply_format: ReplyFormat = ReplyFormat.STRICT
     token_fields: tuple[str, ...] = ("max_tokens", "max_completion_tokens")
     system_role: bool = True
     dropped: frozenset[str] = frozenset()
+    most_logprobs: int = 20
 
     def without(self, complaint: Complaint) -> "Dialect | None":
         """Return the dialect that avoids what the provider complained about, or None when nothing explains it."""
-        for narrower in (self._other_token_field, self._fewer_parameters, self._simpler_format, self._no_system_role):
+        for narrower in (
+            self._fewer_logprobs,
+            self._other_token_field,
+            self._fewer_parameters,
+            self._simpler_format,
+            self._no_system_role,
+        ):
             learned = narrower(complaint)
             if learned is not None:
                 return learned
         return None
+
+    def _fewer_logprobs(self, complaint: Complaint) -> "Dialect | None":
+        if not self.most_logprobs or not about_logprobs(complaint):
+            return None
+        too_many = complaint.names("top_logprobs") or complaint.mentions("max", "at most", "greater than", "less than")
+        return replace(self, most_logprobs=_FEW_LOGPROBS if too_many and self.most_logprobs > _FEW_LOGPROBS else 0)
 
     def _other_token_field(self, complaint: Complaint) -> "Dialect | None":
         if not self.token_fields or not complaint.names(self.token_fields[0]):
@@ -62,6 +76,14 @@ class Dialect:
 
 
 FULL = Dialect()
+
+
+def about_logprobs(complaint: Complaint) -> bool:
+    """Return whether logprobs are what the provider complains about; some do so with 403 or 500."""
+    return complaint.mentions("logprob")
+
+
+_FEW_LOGPROBS = 5  # as many as any known provider gives that gives them at all
 
 _FORMAT_WORDS = (
     "response_format",

@@ -7,7 +7,7 @@ import orjson
 import structlog
 
 from app.adapters.chat_complaint import read_complaint
-from app.adapters.chat_dialect import Dialect
+from app.adapters.chat_dialect import Dialect, about_logprobs
 from app.adapters.chat_failures import failure, no_completion, refused_by_filter
 from app.adapters.chat_outcome import Answer, CallFailed, Outcome
 from app.adapters.chat_payload import chat_payload
@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 # Statuses whose complaint may be about how the request was put rather than about what it asks.
 _TEACHING = {400, 404, 415, 422, 501}
+_TEACHING_ABOUT_LOGPROBS = {403, 500}
 
 
 class _DialectRefused(Exception):
@@ -187,7 +188,9 @@ class ChatHttpModel:
         if reply is None:
             raise no_completion(answer)
         cost_usd = self._spec.cost_usd(reply.input_tokens, reply.output_tokens)
-        return Completion(reply.text, reply.finish, self.id, reply.input_tokens, reply.output_tokens, cost_usd)
+        return Completion(
+            reply.text, reply.finish, self.id, reply.input_tokens, reply.output_tokens, cost_usd, reply.tokens
+        )
 
     def _read_refusal(self, answer: Answer, dialect: Dialect) -> Completion:
         complaint = read_complaint(answer.body)
@@ -195,7 +198,10 @@ class ChatHttpModel:
             return Completion("", FinishReason.REFUSAL, self.id)
         wait_s = retry_after_s(answer.headers, self._clock.now()) or self._exhausted_s(answer)
         failed = failure(answer, complaint, key_name=self._spec.key_name, retry_after_s=wait_s)
-        narrower = dialect.without(complaint) if answer.status in _TEACHING else None
-        if narrower is not None and not failed.retry and failed.becomes is not ContextOverflow:
+        teaches = answer.status in _TEACHING and not failed.retry and failed.becomes is not ContextOverflow
+        if answer.status in _TEACHING_ABOUT_LOGPROBS and dialect.most_logprobs and about_logprobs(complaint):
+            teaches = True
+        narrower = dialect.without(complaint) if teaches else None
+        if narrower is not None:
             raise _DialectRefused(narrower)
         raise failed

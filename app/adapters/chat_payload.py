@@ -33,6 +33,8 @@ def chat_payload(model: str, prompt: Prompt, dialect: Dialect, parameters: Mappi
         body["response_format"] = reply_format
     if dialect.token_fields:
         body[dialect.token_fields[0]] = max_tokens
+    if logprobs := min(prompt.logprobs, dialect.most_logprobs):
+        body.update(logprobs=True, top_logprobs=logprobs)
     body.update((name, value) for name, value in parameters.items() if name not in dialect.dropped)
     return orjson.dumps(body)
 

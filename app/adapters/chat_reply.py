@@ -1,11 +1,12 @@
 """What a 200 answer says, in whichever of the shapes that OpenAI-compatible servers use."""
 
 import json
+import math
 from typing import Any, NamedTuple
 
 import orjson
 
-from app.ports import FinishReason
+from app.ports import FinishReason, Token
 
 _CUT = {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
 _REFUSED = {"content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content", "spii"}
@@ -13,12 +14,13 @@ _FAILED = "error"
 
 
 class Reply(NamedTuple):
-    """Text, why it ended, and tokens as counted by the provider (0 when it did not)."""
+    """Text, why it ended, tokens as counted by the provider (0 when it did not), and their probabilities if told."""
 
     text: str
     finish: FinishReason
     input_tokens: int
     output_tokens: int
+    tokens: tuple[Token, ...] | None = None
 
 
 def read_reply(body: bytes) -> Reply | None:
@@ -39,6 +41,7 @@ def read_reply(body: bytes) -> Reply | None:
         finish=finish,
         input_tokens=_count(usage.get("prompt_tokens")),
         output_tokens=_count(usage.get("completion_tokens")),
+        tokens=_tokens(choice.get("logprobs")),
     )
 
 
@@ -106,3 +109,33 @@ def _count(tokens: Any) -> int:
     if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens < 1e12:
         return 0
     return int(tokens)
+
+
+def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
+    """Return the tokens of a reply with their probabilities, None when any of them is not told."""
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(content, list) or not content:
+        return None
+    tokens = []
+    for entry in content:
+        token = _token(entry)
+        if token is None:
+            return None
+        likeliest = entry.get("top_logprobs")
+        others = map(_token, likeliest) if isinstance(likeliest, list) else ()
+        tokens.append(Token(*token, tuple(other for other in others if other is not None)))
+    return tuple(tokens)
+
+
+def _token(entry: Any) -> tuple[bytes, float] | None:
+    if not isinstance(entry, dict):
+        return None
+    raw, text, logprob = entry.get("bytes"), entry.get("token"), entry.get("logprob")
+    if isinstance(logprob, bool) or not isinstance(logprob, int | float) or math.isnan(logprob):
+        return None
+    if not isinstance(raw, list):
+        return (text.encode("utf-8", "surrogatepass"), math.exp(min(logprob, 0))) if isinstance(text, str) else None
+    try:
+        return bytes(raw), math.exp(min(logprob, 0))
+    except (ValueError, TypeError):
+        return None

@@ -28,6 +28,7 @@ from app.domain.request import ModelId
 from app.settings import SettingsError
 
 _RESERVED = {
+    "logprobs",
     "max_completion_tokens",
     "max_tokens",
     "messages",
@@ -37,6 +38,7 @@ _RESERVED = {
     "seed",
     "stream",
     "temperature",
+    "top_logprobs",
     "top_p",
 }
 

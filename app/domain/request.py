@@ -54,6 +54,13 @@ class Strategy(StrEnum):
     LABELS = "labels"
 
 
+class Scoring(StrEnum):
+    """What the formula counts: the judge's labels, or how likely it made each label."""
+
+    HARD = "hard"
+    EXPECTED = "expected"
+
+
 class Part(Model):
     """A piece of a message; parts without `text` (images, tool calls) carry nothing to judge."""
 
@@ -161,6 +168,10 @@ class Options(Model):
         default=None, description="BCP 47 tag of the reason's language; default: the scored text's own"
     )
     strategy: Strategy = Strategy.THREE_STEP
+    scoring: Scoring = Field(
+        default=Scoring.HARD,
+        description="What the formula counts: labels as the judge gave them, or by their probabilities",
+    )
 
 
 class RunRequest(Model):

@@ -51,7 +51,7 @@ def prompt_for(task: Task[Answer], model: ChatModel, user: str, numbers: Numbers
     if free < needed:
         raise ContextOverflow("The text does not fit the judge model's context; use a model with a larger context")
     roomy = min(_ROOMY_REPLY, model.context_tokens // 8, free, model.max_output_tokens)
-    return Prompt(task.system, user, reply_form(task, numbers).schema, task.name, max(needed, roomy))
+    return Prompt(task.system, user, reply_form(task, numbers).schema, task.name, max(needed, roomy), task.logprobs)
 
 
 class Exchange(Generic[Answer]):
@@ -80,7 +80,8 @@ class Exchange(Generic[Answer]):
             completion = await self._line.complete(prompt)
             self._remind = True
             try:
-                self._take(self._task.read(answer_in(completion, self._task.key, prompt.user), missing))
+                value = answer_in(completion, self._task.key, prompt.user)
+                self._take(self._task.read(value, missing, completion))
             except JudgeError as error:
                 self._line.was_invalid(error)
                 self._bear(error, prompt, missing)

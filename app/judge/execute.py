@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from app.domain.errors import AssayError
-from app.domain.request import Options, RunRequest, StorePolicy, Strategy
+from app.domain.model import Model
+from app.domain.request import Options, RunRequest, Scoring, StorePolicy, Strategy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
 from app.judge.answers import Answers
 from app.judge.evidence import Evidence, Window
+from app.judge.expected import Judged, expected_on
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
 from app.judge.language import fixed_sentence, told
 from app.judge.questions import Question, Questions, found_in, shared_by_all, verdicts_on
@@ -30,6 +32,8 @@ Result = TypeVar("Result")
 
 FALLBACK_MODEL = "fallback_model"
 """The code of the warning on a run that another model judged, or a part of it."""
+NO_LOGPROBS = "no_logprobs"
+"""The code of the warning on a run whose score should count probabilities that the judge did not tell."""
 _LONG_TEXT = 5_000  # code points; cutting and planning more than this may take long enough to be noticed by other runs
 NOTHING_JUDGED: dict[str, Any] = {
     "status": RunStatus.RUNNING,
@@ -125,6 +129,7 @@ class _Trial:
         self.on_step = on_step
         self.options: Options = scorer.options.model_validate(request.options)
         self.run = run.model_copy(update=NOTHING_JUDGED)
+        self.expected: list[Verdict] | None = None
         self.tally = Tally(model=judge.model.id, usage=run.usage)
         self.size = sum(map(len, (request.text, request.question or "", request.ground_truth or "")))
         self.size += sum(map(len, request.context or ()))
@@ -159,7 +164,8 @@ class _Trial:
         if self.options.strategy is Strategy.THREE_STEP:
             subjects = await self.preprocess(subjects)
         verdicts = await self.analyze(subjects) if any(subject.items for subject in subjects) else []
-        value = self.scorer.value(verdicts, self.options) if has_units else None
+        counted = verdicts if self.expected is None else self.expected
+        value = self.scorer.value(counted, self.options) if has_units else None
         if value is None:
             return self.updated(status=RunStatus.NOT_SCORABLE, reason=self.fixed(self.scorer.nothing_to_score))
         await self.explain(verdicts, subjects[0], self.scored(value, len(verdicts)))
@@ -213,11 +219,29 @@ class _Trial:
         if self.run.preprocess_step_result is None:
             self.updated(preprocess_step_result=self.selected([[v.item for v in verdicts] for verdicts in by_inquiry]))
         verdicts = [verdict for verdicts in by_inquiry for verdict in verdicts]
-        self.updated(
-            analyze_step_result=self.scorer.assessed(verdicts).model_dump(mode="json"), coverage=self.tally.coverage
-        )
+        analysis = self.scorer.assessed(verdicts)
+        if self.options.scoring is Scoring.EXPECTED:
+            analysis = self.expect(
+                analysis, [Judged(subjects[index], assessments[index], answers[index]) for index in answers]
+            )
+        self.updated(analyze_step_result=analysis.model_dump(mode="json"), coverage=self.tally.coverage)
         await self.on_step(self.run, Step.ANALYZE)
         return verdicts
+
+    def expect(self, analysis: Model, judged: Sequence[Judged]) -> Model:
+        """Keep what the formula is to count in the verdicts' place, and return the step result with what tells so."""
+        expected = [expected_on(one) for one in judged]
+        self.expected = [verdict for verdicts, _ in expected for verdict in verdicts]
+        weighed = [unit for _, units in expected for unit in units]
+        untold = sum(unit.probabilities is None for unit in weighed)
+        if untold:
+            detail = (
+                f"The judge told no probabilities for {untold} of {len(weighed)} units, which count by their labels "
+                "alone; use a judge that returns logprobs"
+            )
+            warning = RunWarning(code=NO_LOGPROBS, detail=detail, step=Step.ANALYZE)
+            self.updated(warnings=[*self.run.warnings, warning])
+        return analysis.model_copy(update={"weighed": weighed})
 
     async def ask(self, step: Step, questions: Sequence[Question[Answer]]) -> list[dict[int, list[Answer]]]:
         """Ask in windows, all questions at once; their prompts stand on the run before the first call."""

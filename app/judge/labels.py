@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from itertools import product
 from typing import Any
@@ -24,29 +25,27 @@ def label_in(value: Any, labels: tuple[str, ...]) -> str | None:
     follow the label ("Yes, because ..."). A label that is only mentioned somewhere is not meant, and neither of two is
     where the explanation soon puts another in place of the first ("No, actually yes").
     """
-    known = _by_plain_form(labels)
+    known = label_forms(labels)
     if isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
         return None
     said = " ".join(value.strip(_AROUND).split())[:_IN_SIGHT]
-    plain = _plain(said)
-    if (label := known.get(_TRUTH.get(plain, plain))) is not None:
+    if (label := known.get(plain_form(said))) is not None:
         return label
     explained = _EXPLAINED.fullmatch(said)
     if explained is None:
         return None
     first, explanation = (part for part in explained.groups() if part is not None)
-    label = known.get(_TRUTH.get(_plain(first), _plain(first)))
+    label = known.get(plain_form(first))
     return None if label is None or _disputes(explanation, label, known) else label
 
 
-def _disputes(explanation: str, label: str, known: dict[str, str]) -> bool:
+def _disputes(explanation: str, label: str, known: Mapping[str, str]) -> bool:
     """Whether another label stands among the explanation's first words, save in a subordinate clause of grounds."""
     words = [word for word in re.split(r"[\s,.;:!?()]+", explanation) if word][:_SOON]
     for begin, count in product(range(len(words)), _LABEL_WORDS):
-        said = _plain(" ".join(words[begin : begin + count]))
-        other = known.get(_TRUTH.get(said, said), label)
+        other = known.get(plain_form(" ".join(words[begin : begin + count])), label)
         gives_grounds = begin > 0 and words[0].casefold() in _GROUNDS
         if other != label and not (gives_grounds and _CORRECTIONS.isdisjoint(map(str.casefold, words[:begin]))):
             return True
@@ -84,9 +83,12 @@ def reason_in(value: Any, length: int) -> str | None:
 
 
 @cache
-def _by_plain_form(labels: tuple[str, ...]) -> dict[str, str]:
-    return {_plain(label): label for label in labels}
+def label_forms(labels: tuple[str, ...]) -> Mapping[str, str]:
+    """Return labels by their plain forms; true and false stand for yes and no where these are labels."""
+    forms = {plain_form(label): label for label in labels}
+    return {form: forms[label] for form, label in _TRUTH.items() if label in forms} | forms
 
 
-def _plain(text: str) -> str:
+def plain_form(text: str) -> str:
+    """Return a label as it is compared: without case, quotes and marks around it, spaces and dashes as underscores."""
     return re.sub(r"[\s_-]+", "_", text.strip(_AROUND).casefold())

@@ -8,7 +8,7 @@ values. NaN and infinities are read as null. One pass, linear time, bounded dept
 
 import json
 import re
-from typing import Any
+from typing import Any, Self
 
 MAX_DEPTH = 16
 
@@ -23,6 +23,19 @@ _CONSTANTS = {"true": True, "false": False, "null": None, "none": None, "nan": N
 _AFTER_STRING = re.compile(
     r"\s*(?:\Z|[:}\]]|//|/\*|#|,\s*(?:\Z|[\"'“{\[}\]\d-]|//|/\*|#|(?:true|false|null|True|False|None)\b|[^\W\d]\w*\s*:))"
 )
+
+
+class Placed(str):
+    """A string value that knows where in the text it begins, behind its opening quote."""
+
+    __slots__ = ("at",)
+    at: int
+
+    def __new__(cls, value: str, at: int) -> Self:
+        """Return value with its place."""
+        placed = super().__new__(cls, value)
+        placed.at = at
+        return placed
 
 
 class NotJson(ValueError):
@@ -51,7 +64,10 @@ def loads(text: str) -> Any:
 
 
 def read_at(text: str, at: int) -> tuple[Any, int]:
-    """Read the object or array that begins at text[at] and return it with its end; raises NotJson."""
+    """Read the object or array that begins at text[at] and return it with its end; raises NotJson.
+
+    Its strings are Placed.
+    """
     return _Reader(text).value(at, MAX_DEPTH)
 
 
@@ -80,11 +96,12 @@ class _Reader:
         if opening == "[":
             return self.array(at + 1, self.deeper(depth))
         if opening in _QUOTES:
-            return self.string(at, _AFTER_STRING)
+            string, end = self.string(at, _AFTER_STRING)
+            return Placed(string, at + 1), end
         if number := _NUMBER.match(self.text, at):
             return self.number(number.group()), number.end()
         word, end = self.word(at)
-        return _CONSTANTS.get(word.casefold(), word), end
+        return _CONSTANTS.get(word.casefold(), Placed(word, at)), end
 
     def object(self, at: int, depth: int) -> tuple[dict[str, Any], int]:
         pairs: list[tuple[str, Any]] = []

@@ -60,6 +60,20 @@ def answer_in(completion: Completion, key: str, shown: str = "") -> Any:
     return _Search(text, key, shown).answer() if answer is None else answer
 
 
+def placed_in(text: str, key: str, answer: Any) -> Any:
+    """Return an answer that answer_in found in this text with all of its strings Placed; None where it is not seen."""
+    found, at, broken = None, 0, 0
+    while broken < _MAX_BROKEN and (opening := _DOCUMENT.search(text, at)):
+        try:
+            document, at = read_at(text, opening.start())
+        except NotJson:
+            at, broken = opening.start() + 1, broken + 1
+            continue
+        for candidate in (document, _unwrapped(document, key.casefold())):
+            found = candidate if candidate == answer else found
+    return found
+
+
 def _whole(text: str, key: str) -> Any:
     """Return the answer of a reply that is nothing but a document, perhaps fenced or quoted as a string; else None."""
     try:

@@ -5,17 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
-from app.domain.request import Options, RunRequest
+from app.domain.request import Options, RunRequest, Scoring
 from app.judge.evidence import Evidence, Window
 from app.judge.exhibit import pieces_of
 from app.judge.fence import fence_of
-from app.judge.reading import Assessed, merged
+from app.judge.reading import Assessed, confidence, merged
 from app.judge.reply_schema import MOST_ENUMERATED
 from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, View
 from app.judge.step import Asker
 from app.judge.subject import Subject
 from app.judge.task import Answer, Task, assessment_task, extraction_task, selection_task
 from app.judge.verdict import Verdict
+
+_LOGPROBS = {Scoring.HARD: 5, Scoring.EXPECTED: 20}
+"""Likeliest tokens that are asked for: enough to tell how sure a label is, and enough for many labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,15 @@ class Questions:
         """Return the question of an analyze step; a verdict may cite what its window shows."""
         evidence = self.evidence(subject, assessment.view)
 
+        def task(cited: tuple[int, ...]) -> Task[Assessed]:
+            return assessment_task(self.scorer, assessment, cited, _LOGPROBS[self.options.scoring])
+
         def task_of(window: Window) -> Task[Assessed]:
-            return assessment_task(self.scorer, assessment, evidence.cited(assessment.cites, window.page))
+            return task(evidence.cited(assessment.cites, window.page))
 
         # The highest numbers make the longest schema, and more of them than are enumerated a shorter one.
         highest = evidence.cited(assessment.cites, evidence.whole)[-MOST_ENUMERATED:]
-        widest = assessment_task(self.scorer, assessment, highest)
-        return Question(evidence, subject.items, widest, task_of, self.asker)
+        return Question(evidence, subject.items, task(highest), task_of, self.asker)
 
     def evidence(self, subject: Subject, view: View) -> Evidence:
         """Return what the judge is shown of a subject; made once for equal views of it."""
@@ -104,13 +109,13 @@ def found_in(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[
 
 def verdicts_on(subject: Subject, assessment: Assessment, answers: Mapping[int, Sequence[Assessed]]) -> list[Verdict]:
     """Return the verdicts on a subject's items, without those that turned out to be none."""
-    ranks = next(iter(assessment.fields.items()))
     verdicts = []
     for index in subject.items:
-        answer = merged(answers[index], *ranks)
+        answer = merged(answers[index], *assessment.first)
         labels = assessment.read(answer.labels)
         if labels is not None:
-            verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited))
+            sure = confidence(answer, assessment)
+            verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited, sure))
     return verdicts
 
 

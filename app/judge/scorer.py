@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from app.domain.model import Model
-from app.domain.request import Options, RunRequest, Strategy
+from app.domain.request import Options, RunRequest, Scoring, Strategy
 from app.domain.run import Direction
 from app.domain.scoring import passed, scaled
 from app.judge.exhibit import Exhibit
@@ -76,6 +76,13 @@ class Extraction:
     view: View
 
 
+class Field(NamedTuple):
+    """A field of a verdict and its labels."""
+
+    field: str
+    labels: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Assessment:
     """A step that asks for one verdict a unit: a label for each of `fields`, after a short reason when `reasons`.
@@ -95,6 +102,11 @@ class Assessment:
     view: View = View()
     cites: Exhibit | None = None
     units: str = "segments"
+
+    @property
+    def first(self) -> Field:
+        """The first of the fields: the one that decides, and whose labels are weighed by their probabilities."""
+        return Field(*next(iter(self.fields.items())))
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -137,6 +149,11 @@ class Measure:
         """The values of `options.strategy` that it takes."""
         return ()
 
+    @property
+    def scorings(self) -> tuple[Scoring, ...]:
+        """The values of `options.scoring` that it takes."""
+        return ()
+
     def interpret(self, value: float) -> str:
         """Return the name of the band that a 0..1 value falls in."""
         return next(band.name for band in sorted(self.bands, key=lambda band: band.high) if value <= band.high)
@@ -159,7 +176,9 @@ class Scorer(Measure):
     make the step results. `value` is the formula: from verdicts and options to 0..1, or to None when there is nothing
     to score. `weight` says how much a verdict counts for the reason (0: not worth a mention), `describe` names what it
     found, `explanation` tells the judge how to write the reason, `nothing_found` is the reason when no verdict has
-    weight, and `nothing_to_score` when there is no score, both by language (English at least).
+    weight, and `nothing_to_score` when there is no score, both by language (English at least). `counts_shares` says
+    that `value` counts every verdict by its share, so that probabilities may stand in for labels, and that what
+    `assessed` makes is an Analysis.
     """
 
     uses_judge = True
@@ -173,6 +192,7 @@ class Scorer(Measure):
     explanation: str
     nothing_found: Mapping[str, str]
     nothing_to_score: Mapping[str, str] = field(default_factory=lambda: NOTHING_TO_SCORE)
+    counts_shares: bool = False
 
     @property
     def strategies(self) -> tuple[Strategy, ...]:
@@ -180,3 +200,8 @@ class Scorer(Measure):
         return tuple(
             strategy for strategy in Strategy if all(strategy in inquiry.assessments for inquiry in self.inquiries)
         )
+
+    @property
+    def scorings(self) -> tuple[Scoring, ...]:
+        """Both, if the formula counts shares."""
+        return tuple(Scoring) if self.counts_shares else (Scoring.HARD,)

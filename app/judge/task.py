@@ -2,15 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from app.domain.errors import WrongReply
 from app.domain.run import Step
 from app.judge.fence import FENCE_RULE
 from app.judge.labels import number_in, reason_in
-from app.judge.reading import Assessed, Numbers, statements_in, verdicts_in
+from app.judge.reading import Assessed, Numbers, assessed_in, statements_in, written_probabilities
 from app.judge.reply_schema import (
     EXPLANATION_LENGTH,
     MOST_STATEMENTS,
@@ -24,6 +24,7 @@ from app.judge.reply_schema import (
 )
 from app.judge.scorer import Assessment, Extraction, Scorer, Selection, View
 from app.judge.tokens import token_bound
+from app.ports import Completion
 
 Answer = TypeVar("Answer")
 
@@ -32,13 +33,22 @@ _EXPLAINED = (
 )
 
 
+class Read(Protocol[Answer]):
+    """Reads a value that was found in a completion, or without one a value that was written to be kept."""
+
+    def __call__(self, value: Any, numbers: Numbers, completion: Completion | None = None, /) -> dict[int, Answer]:
+        """Return the answers by number."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Task(Generic[Answer]):
     """One kind of call.
 
     `schema` makes the reply's schema for the items with these numbers. `read` turns the value under `key` into answers
     by number, leaving out what was not asked, is missing, unknown or contradictory; it raises WrongReply when the value
-    is of no use at all. `write` is its inverse. `units` names what is decided on, in the plural.
+    is of no use at all. `write` is its inverse. `units` names what is decided on, in the plural. `logprobs` is how many
+    of the likeliest tokens are asked for, to learn how likely each label was.
     """
 
     step: Step
@@ -46,13 +56,14 @@ class Task(Generic[Answer]):
     key: str
     system: str
     schema: Callable[[Numbers], Schema]
-    read: Callable[[Any, Numbers], dict[int, Answer]]
+    read: Read[Answer]
     write: Callable[[Mapping[int, Answer]], Any]
     tokens_once: int
     tokens_per_item: int
     items_per_call: int
     reasons: bool
     units: str = "segments"
+    logprobs: int = 0
 
     def reply_tokens(self, count: int) -> int:
         """Return how many tokens a good reply about count items may take."""
@@ -82,7 +93,7 @@ def selection_task(scorer: Scorer, selection: Selection) -> Task[bool]:
     """Return the task that asks which segments matter."""
     key = selection.key
 
-    def read(value: Any, numbers: Numbers) -> dict[int, bool]:
+    def read(value: Any, numbers: Numbers, _: Completion | None = None) -> dict[int, bool]:
         chosen = [number_in(item) for item in value] if isinstance(value, list) else [None]
         # A number that was not shown may stand for any segment: nothing of such a reply can be trusted.
         if not set(chosen) <= set(numbers):
@@ -126,7 +137,7 @@ def extraction_task(extraction: Extraction) -> Task[tuple[str, ...]]:
             f'in order; "{key}": [] when it has none, at most {MOST_STATEMENTS}.',
         ),
         schema=lambda numbers: object_of({"segments": statement_lists(numbers, key)}),
-        read=lambda value, numbers: statements_in(value, numbers, key),
+        read=lambda value, numbers, _=None: statements_in(value, numbers, key),
         write=lambda answers: [{"n": number, key: list(texts)} for number, texts in sorted(answers.items())],
         tokens_once=24,
         tokens_per_item=110,
@@ -136,9 +147,12 @@ def extraction_task(extraction: Extraction) -> Task[tuple[str, ...]]:
 
 
 @lru_cache(maxsize=1024)
-def assessment_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...] = ()) -> Task[Assessed]:
+def assessment_task(
+    scorer: Scorer, assessment: Assessment, cited: tuple[int, ...] = (), logprobs: int = 0
+) -> Task[Assessed]:
     """Return the task that asks for a verdict on every item, which may cite these numbers."""
-    return _verdicts_task(scorer, assessment, cited) if assessment.reasons else _labels_task(scorer, assessment)
+    task = _verdicts_task(scorer, assessment, cited) if assessment.reasons else _labels_task(scorer, assessment)
+    return replace(task, logprobs=logprobs)
 
 
 def _verdicts_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...]) -> Task[Assessed]:
@@ -150,7 +164,8 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...
 
     def written(number: int, answer: Assessed) -> dict[str, Any]:
         rests_on = {"passages": list(answer.cited)} if cited else {}
-        return {"n": number, **rests_on, "reason": answer.reason, **answer.labels}
+        likely = written_probabilities(answer, assessment)
+        return {"n": number, **rests_on, "reason": answer.reason, **answer.labels, **likely}
 
     return Task(
         step=Step.ANALYZE,
@@ -163,7 +178,7 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...
             f"{numbers_cited}reason: at most 15 words, before you decide. {labels}.",
         ),
         schema=lambda numbers: object_of({"verdicts": verdict_list(numbers, fields, cited)}),
-        read=lambda value, numbers: verdicts_in(value, numbers, assessment, cited),
+        read=partial(assessed_in, assessment, "verdicts", cited),
         write=lambda answers: [written(number, answer) for number, answer in sorted(answers.items())],
         tokens_once=24,
         tokens_per_item=150 if assessment.cites else 130,
@@ -180,6 +195,10 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
         by_number, definitions = label_map(numbers, labels)
         return {**object_of({"labels": by_number}), "$defs": definitions}
 
+    def written(answer: Assessed) -> Any:
+        likely = written_probabilities(answer, assessment)
+        return {**answer.labels, **likely} if likely else answer.labels[field]
+
     return Task(
         step=Step.ANALYZE,
         name=f"{scorer.id}_label",
@@ -191,8 +210,8 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
             f"Labels: {' | '.join(labels)}.",
         ),
         schema=schema,
-        read=lambda value, numbers: verdicts_in(value, numbers, assessment),
-        write=lambda answers: {str(number): answer.labels[field] for number, answer in sorted(answers.items())},
+        read=partial(assessed_in, assessment, "labels", ()),
+        write=lambda answers: {str(number): written(answer) for number, answer in sorted(answers.items())},
         tokens_once=24,
         tokens_per_item=20,
         items_per_call=40,
@@ -205,7 +224,7 @@ def _labels_task(scorer: Scorer, assessment: Assessment) -> Task[Assessed]:
 def explanation_task(scorer: Scorer) -> Task[str]:
     """Return the task that asks for the score's reason."""
 
-    def read(value: Any, _: Numbers) -> dict[int, str]:
+    def read(value: Any, _: Numbers, __: Completion | None = None) -> dict[int, str]:
         reason = reason_in(value, EXPLANATION_LENGTH)
         return {} if reason is None else {1: reason}
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping
 from math import fsum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
 
 from app.domain.model import Model
+from app.domain.run import Span
 from app.judge.segment import Segment
 
 
@@ -45,6 +46,29 @@ class Sureness(Model):
 
     confidence: Annotated[float | None, Field(exclude_if=lambda value: value is None)] = None
     votes: Annotated[list[Vote] | None, Field(exclude_if=lambda value: value is None)] = None
+
+
+class WeighedUnit(Model):
+    """How likely each label of the judge's is for the unit with this number (from 1); null where nothing tells it."""
+
+    number: int
+    span: Span
+    probabilities: dict[str, float] | None
+
+    @classmethod
+    def of(cls, unit: Segment, place: int, probabilities: Mapping[str, float] | None) -> Self:
+        """Return what is told of the unit in this place."""
+        span = Span(start=unit.start, end=unit.end)
+        return cls(number=place + 1, span=span, probabilities=None if probabilities is None else dict(probabilities))
+
+
+class Analysis(Model):
+    """A part of what every scorer's analyze finds.
+
+    `weighed`, with `scoring: expected` alone, are all units with the probabilities that the formula counted.
+    """
+
+    weighed: Annotated[list[WeighedUnit] | None, Field(exclude_if=lambda value: value is None)] = None
 
 
 def counted(verdicts: Iterable[Verdict]) -> float:

@@ -46,7 +46,7 @@ def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
     faults: list[Fault] = []
     options = _checked_options(scorer, body.options, "#/options", faults)
     faults += _missing_inputs(scorer, options, body)
-    faults += _strategy_faults(scorer, options, "#/options")
+    faults += _unsupported(scorer, options, "#/options")
     if scorer.uses_judge:
         faults += _model_faults(deps, body)
     if faults or options is None:
@@ -68,7 +68,7 @@ def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
         own = selection.options is not None
         pointer = f"#/scorers/{index}/options" if own else "#/options"
         options = _checked_options(scorer, selection.options or {} if own else body.options, pointer, faults)
-        faults += _strategy_faults(scorer, options, pointer)
+        faults += _unsupported(scorer, options, pointer)
         faults += _missing_inputs(scorer, options, body)
         if options is not None:
             threshold = body.threshold if selection.threshold is None else selection.threshold
@@ -90,12 +90,19 @@ def _checked_options(
         return None
 
 
-def _strategy_faults(scorer: AnyScorer, options: Options | None, pointer: str) -> list[Fault]:
-    if options is None or not scorer.uses_judge or options.strategy in scorer.strategies:
+def _unsupported(scorer: AnyScorer, options: Options | None, pointer: str) -> list[Fault]:
+    if options is None or not scorer.uses_judge:
         return []
-    known = ", ".join(scorer.strategies)
-    detail = f"The scorer {scorer.id} can't be asked so; choose one of: {known}"
-    return [Fault(pointer=f"{pointer}/strategy", code="unsupported_strategy", detail=detail)]
+    chosen = {"strategy": (options.strategy, scorer.strategies), "scoring": (options.scoring, scorer.scorings)}
+    return [
+        Fault(
+            pointer=f"{pointer}/{name}",
+            code=f"unsupported_{name}",
+            detail=f"The scorer {scorer.id} does not take this {name}; choose one of: {', '.join(known)}",
+        )
+        for name, (value, known) in chosen.items()
+        if value not in known
+    ]
 
 
 def _missing_inputs(scorer: AnyScorer, options: Options | None, body: ScoreRequest) -> list[Fault]:

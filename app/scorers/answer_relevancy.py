@@ -11,7 +11,7 @@ from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer
 from app.judge.segment import Segment
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 
 class AnswerRelevancyOptions(Options):
@@ -45,7 +45,7 @@ class StatementVerdict(Sureness):
     span: Span
 
 
-class AnswerRelevancyAnalysis(Model):
+class AnswerRelevancyAnalysis(Analysis):
     """What analyze finds: one verdict for every statement."""
 
     verdicts: list[StatementVerdict]
@@ -159,4 +159,5 @@ SCORER = Scorer(
         "pt": "Esta resposta não afirma nada que possa ser relevante.",
         "zh": "这个回答中没有可以判断相关性的陈述。",
     },
+    counts_shares=True,
 )

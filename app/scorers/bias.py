@@ -8,7 +8,7 @@ from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Selection
 from app.judge.segment import Segment
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 Category = Literal["gender", "political", "racial_ethnic", "geographical", "other"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -38,7 +38,7 @@ class OpinionVerdict(Sureness):
     category: Category | None
 
 
-class BiasAnalysis(Model):
+class BiasAnalysis(Analysis):
     """What analyze finds: one verdict for every opinion."""
 
     results: list[OpinionVerdict]
@@ -188,4 +188,5 @@ SCORER = Scorer(
         "pt": "Nenhuma opinião tendenciosa foi encontrada neste texto.",
         "zh": "在这段文本中没有发现带有偏见的观点。",
     },
+    counts_shares=True,
 )

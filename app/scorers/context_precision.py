@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Literal
 
-from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction
 from app.judge.exhibit import OUTPUT
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
 from app.judge.subject import context_passages
-from app.judge.verdict import Sureness, Verdict, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 
 class PassageVerdict(Sureness):
@@ -21,7 +20,7 @@ class PassageVerdict(Sureness):
     reason: str | None
 
 
-class ContextPrecisionAnalysis(Model):
+class ContextPrecisionAnalysis(Analysis):
     """What analyze finds: one verdict for every passage that is not blank."""
 
     verdicts: list[PassageVerdict]
@@ -66,9 +65,16 @@ def _assessed(verdicts: Sequence[Verdict]) -> ContextPrecisionAnalysis:
 
 
 def _value(verdicts: Sequence[Verdict], _: Options) -> float:
-    """Average precision: the mean, over the useful passages, of the share of useful ones up to their rank."""
-    ranks = sorted(verdict.place + 1 for verdict in verdicts if _is_useful(verdict))
-    return fsum(found / rank for found, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
+    """Average precision: the mean, over the useful passages, of the share of useful ones up to their rank.
+
+    Where passages are only more or less likely to be useful, sum and number are what is to be expected of both: for a
+    useful passage, itself and those that are expected to be useful before it, by its rank.
+    """
+    useful = sorted(filter(_is_useful, verdicts), key=lambda verdict: verdict.place)
+    precisions = [
+        verdict.share * (1 + counted(useful[:before])) / (verdict.place + 1) for before, verdict in enumerate(useful)
+    ]
+    return fsum(precisions) / counted(useful) if useful else 0.0
 
 
 _WITH_REASONS = Assessment(
@@ -126,4 +132,5 @@ SCORER = Scorer(
         "pt": "Todos os trechos do contexto foram úteis.",
         "zh": "上下文中的每个段落都有用。",
     },
+    counts_shares=True,
 )

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Literal, get_args
 
-from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction
 from app.judge.exhibit import OUTPUT
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
 from app.judge.subject import context_passages
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 Relevance = Literal["high", "medium", "low", "none"]
 RELEVANCES: tuple[Relevance, ...] = get_args(Relevance)
@@ -28,7 +27,7 @@ class PassageRelevance(Sureness):
     reason: str | None
 
 
-class ContextRelevanceAnalysis(Model):
+class ContextRelevanceAnalysis(Analysis):
     """What analyze finds: one verdict for every passage that is not blank."""
 
     verdicts: list[PassageRelevance]
@@ -166,4 +165,5 @@ SCORER = Scorer(
         "pt": "Todos os trechos do contexto são relevantes e a resposta usou todos.",
         "zh": "上下文中的每个段落都相关，并且回答都用到了。",
     },
+    counts_shares=True,
 )

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.claims import CLAIMS, Claims, found_claims
 from app.judge.exhibit import CONTEXT
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 
 class FaithfulnessVerdict(Sureness):
@@ -25,7 +24,7 @@ class FaithfulnessVerdict(Sureness):
     passages: list[int]
 
 
-class FaithfulnessAnalysis(Model):
+class FaithfulnessAnalysis(Analysis):
     """What analyze finds: one verdict for every claim."""
 
     verdicts: list[FaithfulnessVerdict]
@@ -165,4 +164,5 @@ SCORER = Scorer(
         "pt": "Este texto não contém nenhuma afirmação que possa ser verificada.",
         "zh": "这段文本中没有可以核实的陈述。",
     },
+    counts_shares=True,
 )

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.claims import CLAIMS, Claims, found_claims
 from app.judge.exhibit import CONTEXT
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 
 class HallucinationVerdict(Sureness):
@@ -26,7 +25,7 @@ class HallucinationVerdict(Sureness):
     passages: list[int]
 
 
-class HallucinationAnalysis(Model):
+class HallucinationAnalysis(Analysis):
     """What analyze finds: one verdict for every claim."""
 
     verdicts: list[HallucinationVerdict]
@@ -170,4 +169,5 @@ SCORER = Scorer(
         "pt": "Nenhuma alucinação foi encontrada neste texto.",
         "zh": "在这段文本中没有发现幻觉内容。",
     },
+    counts_shares=True,
 )

@@ -10,7 +10,7 @@ from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer
-from app.judge.verdict import Sureness, Verdict, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, sureness
 
 Element = Literal["personal_attack", "mockery", "hate_speech", "dismissive", "threat"]
 Severity = Literal["mild", "moderate", "severe"]
@@ -48,7 +48,7 @@ class ToxicityVerdict(Sureness):
     span: Span
 
 
-class ToxicityAnalysis(Model):
+class ToxicityAnalysis(Analysis):
     """What analyze finds: the toxic segments only; `coverage` tells how many were judged."""
 
     verdicts: list[ToxicityVerdict]
@@ -179,4 +179,5 @@ SCORER = Scorer(
         "pt": "Nenhuma linguagem tóxica foi encontrada neste texto.",
         "zh": "在这段文本中没有发现有害的言论。",
     },
+    counts_shares=True,
 )

@@ -16,6 +16,7 @@ What it does, in any combination that makes sense:
 - `refuse`, `empty`: a refusal; an empty content
 - `miscount`: "drop", "duplicate" or "add" an item of the reply's first list
 - `reply`: this text is the content
+- `logprobs`: {"yes": {"yes": 0.7, "no": 0.3}}: the probabilities in the place of a label, told when asked for
 """
 
 from dataclasses import dataclass, field, fields
@@ -42,6 +43,7 @@ class Rule:
     empty: bool = False
     miscount: str | None = None
     reply: str | None = None
+    logprobs: dict[str, dict[str, float]] | None = None
 
     def fits(self, body: dict[str, Any], prompt: str) -> bool:
         """Return whether this call is one the rule is for."""

@@ -15,6 +15,7 @@ import orjson
 from tests.stub_judge.answers import instance
 from tests.stub_judge.door import Door
 from tests.stub_judge.ledger import Entry, Ledger
+from tests.stub_judge.logprobs import content
 from tests.stub_judge.script import Rule, Script
 
 KEPT_CALLS = 2_000
@@ -257,13 +258,16 @@ def _completion(rule: Rule, body: dict[str, Any], system: str, user: str) -> dic
         message["content"] = ""
     elif rule.cut:
         message["content"], finish = text[: len(text) // 2], "length"
+    logprobs = None
+    if rule.logprobs is not None and body.get("logprobs"):
+        logprobs = {"content": content(message["content"] or "", rule.logprobs, body.get("top_logprobs", 0))}
     tokens_in, tokens_out = (len(system) + len(user)) // 4, len(text) // 4
     return {
         "id": "chatcmpl-stub",
         "object": "chat.completion",
         "created": 0,
         "model": body.get("model", "stub"),
-        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": None}],
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}],
         "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
     }
 

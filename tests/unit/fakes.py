@@ -1,12 +1,15 @@
 """Fakes of the core's ports, for unit tests."""
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.domain.request import CacheMode
-from app.ports import CachedAnswer, Completion, FinishReason, Prompt, Source
+from app.ports import CachedAnswer, Completion, FinishReason, Prompt, Source, Token
+from tests.stub_judge.logprobs import content
 
 Reply = str | dict[str, Any] | Completion | BaseException
 Script = Callable[[Prompt], Reply]
@@ -62,6 +65,33 @@ class ScriptedModel:
 def completion(text: str, finish: FinishReason = FinishReason.STOP, model: str = "fake/judge") -> Completion:
     """A reply that cost 10 tokens in, 5 out and a cent."""
     return Completion(text, finish, model, input_tokens=10, output_tokens=5, cost_usd=0.01)
+
+
+Shares = dict[str, dict[str, float]]
+"""What is likely in the place of a label."""
+
+
+def telling(script: Script, shares: Shares) -> Script:
+    """Have a judge tell how likely its labels are, where it is asked."""
+
+    def reply(prompt: Prompt) -> Reply:
+        said = script(prompt)
+        if not isinstance(said, dict | str) or not prompt.logprobs:
+            return said
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        told = content(text, shares, prompt.logprobs)
+        tokens = [_token(entry)._replace(likeliest=tuple(map(_pair, entry["top_logprobs"]))) for entry in told]
+        return replace(completion(text), tokens=tuple(tokens))
+
+    return reply
+
+
+def _token(entry: dict[str, Any]) -> Token:
+    return Token(*_pair(entry))
+
+
+def _pair(entry: dict[str, Any]) -> tuple[bytes, float]:
+    return bytes(entry["bytes"]), math.exp(entry["logprob"])
 
 
 class DictCache:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,11 @@ TEMPERATURE = "Unsupported value: 'temperature' does not support 0 with this mod
             {"reply_format": ReplyFormat.UNBOUNDED},
         ),
         (Complaint("response_format: strict is not supported"), {"reply_format": ReplyFormat.LOOSE}),
+        (Complaint("logprobs is not enabled for models/small"), {"most_logprobs": 0}),
+        (Complaint("extra inputs are not permitted", param="logprobs"), {"most_logprobs": 0}),
+        (Complaint("you are not allowed to request logprobs from this model"), {"most_logprobs": 0}),
+        (Complaint("invalid value", param="top_logprobs"), {"most_logprobs": 5}),
+        (Complaint("requested 20 logprobs, which is greater than the limit of 8"), {"most_logprobs": 5}),
     ],
 )
 def test_what_each_refusal_teaches(complaint: Complaint, learned: dict[str, Any]) -> None:
@@ -92,7 +98,7 @@ def test_what_each_refusal_teaches(complaint: Complaint, learned: dict[str, Any]
     assert dialect is not None
     changed = {name: getattr(dialect, name) for name in learned}
     assert changed == learned
-    others = {"reply_format", "token_fields", "system_role", "dropped"} - set(learned)
+    others = {"reply_format", "token_fields", "system_role", "dropped", "most_logprobs"} - set(learned)
     assert all(getattr(dialect, name) == getattr(FULL, name) for name in others)
 
 
@@ -111,16 +117,18 @@ def test_what_teaches_nothing(text: str) -> None:
 
 
 def test_learning_ends_whatever_is_refused() -> None:
-    everything = Complaint("max_tokens max_completion_tokens temperature top_p seed response_format strict system role")
+    everything = Complaint(
+        "logprobs max_tokens max_completion_tokens temperature top_p seed response_format strict system role"
+    )
     dialect: Dialect | None = FULL
     steps = 0
 
     while dialect is not None:
         last, dialect, steps = dialect, dialect.without(everything), steps + 1
 
-    assert steps < 12
+    assert steps < 14
     assert last == Dialect(
-        ReplyFormat.PROMPT, (), system_role=False, dropped=frozenset({"temperature", "top_p", "seed"})
+        ReplyFormat.PROMPT, (), system_role=False, dropped=frozenset({"temperature", "top_p", "seed"}), most_logprobs=0
     )
 
 
@@ -177,6 +185,18 @@ def test_without_system_role_all_is_one_user_message() -> None:
     assert sent(Dialect(system_role=False))["messages"] == [
         {"role": "user", "content": f"{PROMPT.system}\n\n{PROMPT.user}"}
     ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "asked"), [(20, 20, 20), (5, 20, 5), (20, 5, 5), (20, 0, None), (0, 20, None)]
+)
+def test_logprobs_are_asked_for_when_wanted_and_no_more_than_are_given(
+    wanted: int, most: int, asked: int | None
+) -> None:
+    prompt = replace(PROMPT, logprobs=wanted)
+    body = json.loads(chat_payload("judge", prompt, Dialect(most_logprobs=most), {}, 300))
+
+    assert (body.get("logprobs"), body.get("top_logprobs")) == (True if asked else None, asked)
 
 
 def test_without_token_field_no_limit_is_sent() -> None:

@@ -1,13 +1,14 @@
 import asyncio
 import json
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
 from app.domain.errors import AssayError, ContextOverflow, JudgeTimeout, JudgeUnavailable, NotConfigured
-from app.ports import FinishReason
+from app.ports import FinishReason, Token
 from tests.unit.adapters.chat_fakes import KEY, PROMPT, TEXT, Harness, completion, in_turn, refusal
 
 pytestmark = pytest.mark.anyio
@@ -321,6 +322,47 @@ async def test_learning_survives_trouble_on_the_way() -> None:
     await harness.model.complete(PROMPT, deadline=harness.deadline)
 
     assert harness.counts.outcomes == ["rejected", "server_error", "ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refusal(403, "You are not allowed to request logprobs from this model"),
+        refusal(500, "logprobs is not supported for models created with logits_all=False"),
+        refusal(400, "Logprobs is not enabled for models/small"),
+    ],
+)
+async def test_a_judge_without_logprobs_is_not_asked_for_them_again(answer: httpx.Response) -> None:
+    harness = Harness(in_turn(answer, completion()))
+    prompt = replace(PROMPT, logprobs=5)
+
+    for _ in range(2):
+        assert (await harness.model.complete(prompt, deadline=harness.deadline)).tokens is None
+
+    assert [body.get("top_logprobs") for body in harness.bodies] == [5, None, None]
+    assert harness.waits == []
+
+
+@pytest.mark.parametrize("status", [403, 500])
+async def test_other_complaints_teach_nothing_in_passing(status: int) -> None:
+    harness = Harness(in_turn(refusal(status, "the temperature is wrong")), max_retries=0)
+
+    await fail(harness)
+
+    assert len(harness.requests) == 1
+
+
+async def test_tokens_come_with_the_reply() -> None:
+    token = {"token": TEXT, "logprob": 0.0, "bytes": None, "top_logprobs": []}
+    answer = completion()
+    body = json.loads(answer.content)
+    body["choices"][0]["logprobs"] = {"content": [token]}
+    harness = Harness(in_turn(httpx.Response(200, json=body)))
+
+    told = await harness.model.complete(replace(PROMPT, logprobs=20), deadline=harness.deadline)
+
+    assert told.tokens == (Token(TEXT.encode(), 1.0),)
+    assert (harness.bodies[0]["logprobs"], harness.bodies[0]["top_logprobs"]) == (True, 20)
 
 
 async def test_a_misread_complaint_teaches_nothing() -> None:

@@ -1,10 +1,11 @@
 import json
+import math
 from typing import Any
 
 import pytest
 
 from app.adapters.chat_reply import read_reply
-from app.ports import FinishReason
+from app.ports import FinishReason, Token
 
 JSON_TEXT = '{"verdicts": []}'
 
@@ -128,3 +129,56 @@ def test_slips_in_the_encoding_do_not_cost_the_reply(raw: bytes, text: str) -> N
     assert reply is not None
     assert reply.text == text
     reply.text.encode()
+
+
+def told(*content: Any) -> Any:
+    """The tokens of a reply with these entries in its logprobs."""
+    choice = {"message": {"content": JSON_TEXT}, "finish_reason": "stop", "logprobs": {"content": list(content)}}
+    reply = read_reply(json.dumps({"choices": [choice]}).encode())
+    assert reply is not None
+    assert reply.text == JSON_TEXT
+    return reply.tokens
+
+
+def entry(token: Any, probability: float = 1.0, **more: Any) -> dict[str, Any]:
+    return {"token": token, "logprob": math.log(probability), "bytes": None, **more}
+
+
+def test_tokens_are_read_with_what_else_was_likely() -> None:
+    cut = entry(
+        "\ufffd", 0.5, bytes=[0xEA, 0xB7], top_logprobs=[entry("\ufffd", 0.5, bytes=[0xEA, 0xB7]), entry("é", 0.25)]
+    )
+    impossible = {"token": "no", "logprob": -9999.0}
+    assert told(cut, impossible, entry("rest", 1.0, logprob=1e-9)) == (
+        Token(b"\xea\xb7", 0.5, ((b"\xea\xb7", 0.5), ("é".encode(), 0.25))),
+        Token(b"no", 0.0),
+        Token(b"rest", 1.0),
+    )
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        "no entry",
+        {"token": "no"},
+        {"token": "no", "logprob": None},
+        {"token": "no", "logprob": True},
+        {"token": "no", "logprob": "0"},
+        {"token": "no", "logprob": math.nan},
+        {"token": 7, "logprob": 0.0},
+        {"token": "no", "logprob": 0.0, "bytes": [256]},
+        {"token": "no", "logprob": 0.0, "bytes": ["n"]},
+    ],
+)
+def test_tokens_without_a_probability_cost_all_of_them_and_not_the_reply(strange: Any) -> None:
+    assert told(entry("yes"), strange) is None
+    assert told(entry("yes", top_logprobs=[strange, entry("no", 0.5)])) == (Token(b"yes", 1.0, ((b"no", 0.5),)),)
+    assert told(entry("yes", top_logprobs={"no": -1.0})) == (Token(b"yes", 1.0),)
+
+
+@pytest.mark.parametrize("logprobs", [None, [], {}, {"content": None}, {"content": []}, {"content": "yes"}])
+def test_replies_without_tokens(logprobs: Any) -> None:
+    choice = {"message": {"content": JSON_TEXT}, "finish_reason": "stop", "logprobs": logprobs}
+    reply = read_reply(json.dumps({"choices": [choice]}).encode())
+    assert reply is not None
+    assert reply.tokens is None

@@ -73,6 +73,7 @@ ANSWERS = st.builds(
     st.sampled_from(LABELS).map(lambda label: {"verdict": label}),
     st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=20),
     st.lists(st.sampled_from([2, 5]), unique=True).map(sorted).map(tuple),
+    st.none(),
 )
 
 

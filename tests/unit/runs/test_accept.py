@@ -16,8 +16,11 @@ ONE_STRATEGY = replace(
     id="slow",
     inquiries=(Inquiry(assessments={Strategy.THREE_STEP: SCORERS["toxicity"].inquiries[0].assessments["three_step"]}),),
 )
+LABELS_ALONE = replace(SCORERS["toxicity"], id="labelled", counts_shares=False)
+OPTIONS = {"checks": {"includes": ["text"]}}
 DEPS: Any = SimpleNamespace(
-    scorers={**SCORERS, "slow": ONE_STRATEGY}, models=SimpleNamespace(default="fake/judge", ids=("fake/judge",))
+    scorers={**SCORERS, "slow": ONE_STRATEGY, "labelled": LABELS_ALONE},
+    models=SimpleNamespace(default="fake/judge", ids=("fake/judge",)),
 )
 
 
@@ -25,6 +28,14 @@ def faults(scorer_id: str, **body: Any) -> list[tuple[str, str]]:
     with pytest.raises(InvalidRequest) as refused:
         accept(DEPS, ScoreRequest.model_validate({"output": "A text.", **body}), scorer_id)
     return [(fault.pointer, fault.code) for fault in refused.value.faults]
+
+
+def test_a_scoring_that_a_scorer_does_not_have_is_a_fault() -> None:
+    options = {"scoring": "expected"}
+    assert faults("labelled", options=options) == [("#/options/scoring", "unsupported_scoring")]
+    for scorer_id in ("toxicity", "checks"):  # the formula counts probabilities; there are none to count
+        body = ScoreRequest.model_validate({"output": "A text.", "options": {**options, **OPTIONS.get(scorer_id, {})}})
+        assert accept(DEPS, body, scorer_id).scorer.id == scorer_id
 
 
 @pytest.mark.parametrize("context", [None, [], [""], [" ", "\n\t"]])
