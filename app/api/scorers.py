@@ -11,7 +11,7 @@ from app.api.queries import NoParameters, read_query
 from app.api.state import deps_of
 from app.domain.errors import NotFound
 from app.domain.model import Model
-from app.domain.request import Scoring, Strategy
+from app.domain.request import ExampleSet, Scoring, Strategy
 from app.domain.run import Direction
 from app.judge.scorer import Measure
 
@@ -34,6 +34,7 @@ class ScorerDescription(Model):
     range: tuple[float, float] = Field(default=(0.0, 1.0), description="Before `scale` is applied")
     strategies: list[Strategy] = Field(description="The values of `options.strategy` that it takes")
     scorings: list[Scoring] = Field(description="The values of `options.scoring` that it takes")
+    example_sets: list[ExampleSet] = Field(description="The values of `options.examples` that it takes")
     needs: list[str] = Field(description="Inputs without which the scorer refuses; some options change them")
     uses_judge: bool = Field(description="Whether a judge model is asked; if not, runs have no `model` and no prompts")
     bands: list[BandDescription]
@@ -51,6 +52,7 @@ def describe(scorer: Measure) -> ScorerDescription:
         needs=list(scorer.needs),
         strategies=list(scorer.strategies),
         scorings=list(scorer.scorings),
+        example_sets=list(scorer.example_sets),
         uses_judge=scorer.uses_judge,
         bands=[BandDescription(name=band.name, low=band.low, high=band.high) for band in scorer.bands],
         options_schema=scorer.options.model_json_schema(),

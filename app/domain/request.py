@@ -61,6 +61,13 @@ class Scoring(StrEnum):
     EXPECTED = "expected"
 
 
+class ExampleSet(StrEnum):
+    """Which worked examples stand in the prompts about verdicts."""
+
+    NONE = "none"
+    DEFAULT = "default"
+
+
 class Part(Model):
     """A piece of a message; parts without `text` (images, tool calls) carry nothing to judge."""
 
@@ -171,6 +178,9 @@ class Options(Model):
     scoring: Scoring = Field(
         default=Scoring.HARD,
         description="What the formula counts: labels as the judge gave them, or by their probabilities",
+    )
+    examples: ExampleSet | None = Field(
+        default=None, description="Worked examples in the prompt; default: the scorer's own with labels, else none"
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
-from app.domain.request import Options, RunRequest, Scoring
+from app.domain.request import ExampleSet, Options, RunRequest, Scoring, Strategy
 from app.judge.evidence import Evidence, Window
 from app.judge.exhibit import pieces_of
 from app.judge.fence import fence_of
@@ -65,8 +65,10 @@ class Questions:
         """Return the question of an analyze step; a verdict may cite what its window shows."""
         evidence = self.evidence(subject, assessment.view)
 
+        logprobs, examples = _LOGPROBS[self.options.scoring], self._has_examples
+
         def task(cited: tuple[int, ...]) -> Task[Assessed]:
-            return assessment_task(self.scorer, assessment, cited, _LOGPROBS[self.options.scoring])
+            return assessment_task(self.scorer, assessment, cited, logprobs=logprobs, examples=examples)
 
         def task_of(window: Window) -> Task[Assessed]:
             return task(evidence.cited(assessment.cites, window.page))
@@ -74,6 +76,13 @@ class Questions:
         # The highest numbers make the longest schema, and more of them than are enumerated a shorter one.
         highest = evidence.cited(assessment.cites, evidence.whole)[-MOST_ENUMERATED:]
         return Question(evidence, subject.items, task(highest), task_of, self.asker)
+
+    @property
+    def _has_examples(self) -> bool:
+        """Whether worked examples are asked for: they are worth the most to judges that give no reasons."""
+        if self.options.examples is None:
+            return self.options.strategy is Strategy.LABELS
+        return self.options.examples is not ExampleSet.NONE
 
     def evidence(self, subject: Subject, view: View) -> Evidence:
         """Return what the judge is shown of a subject; made once for equal views of it."""

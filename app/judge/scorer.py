@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from app.domain.model import Model
-from app.domain.request import Options, RunRequest, Scoring, Strategy
+from app.domain.request import ExampleSet, Options, RunRequest, Scoring, Strategy
 from app.domain.run import Direction
 from app.domain.scoring import passed, scaled
 from app.judge.exhibit import Exhibit
@@ -76,6 +76,23 @@ class Extraction:
     view: View
 
 
+class Example(NamedTuple):
+    """A unit of an example: its text, the labels that it should get by field, why, and the numbers to be cited."""
+
+    text: str
+    labels: Mapping[str, str]
+    reason: str
+    cited: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Examples:
+    """Worked examples for the judge: units with their verdicts, and the lines that stand beside them (`P1: ...`)."""
+
+    units: tuple[Example, ...]
+    beside: tuple[str, ...] = ()
+
+
 class Field(NamedTuple):
     """A field of a verdict and its labels."""
 
@@ -91,7 +108,7 @@ class Assessment:
     none at all (a fact where opinions are judged). `moot` names a field that does not matter beside a label of
     another one, as (field, label): whatever the judge gives for it then, even nothing, is left out of the labels.
     `cites` is the exhibit of the view whose numbers each verdict names, which takes `reasons`. `units` is how the
-    judge is told what it decides on, in the plural.
+    judge is told what it decides on, in the plural. `examples` stand in the prompt when they are asked for.
     """
 
     fields: Mapping[str, tuple[str, ...]]
@@ -102,6 +119,7 @@ class Assessment:
     view: View = View()
     cites: Exhibit | None = None
     units: str = "segments"
+    examples: Examples | None = None
 
     @property
     def first(self) -> Field:
@@ -152,6 +170,11 @@ class Measure:
     @property
     def scorings(self) -> tuple[Scoring, ...]:
         """The values of `options.scoring` that it takes."""
+        return ()
+
+    @property
+    def example_sets(self) -> tuple[ExampleSet, ...]:
+        """The values of `options.examples` that it takes."""
         return ()
 
     def interpret(self, value: float) -> str:
@@ -205,3 +228,9 @@ class Scorer(Measure):
     def scorings(self) -> tuple[Scoring, ...]:
         """Both, if the formula counts shares."""
         return tuple(Scoring) if self.counts_shares else (Scoring.HARD,)
+
+    @property
+    def example_sets(self) -> tuple[ExampleSet, ...]:
+        """Both, if there are examples for all that it asks."""
+        assessments = [one for inquiry in self.inquiries for one in inquiry.assessments.values()]
+        return tuple(ExampleSet) if all(one.examples for one in assessments) else (ExampleSet.NONE,)

@@ -22,7 +22,7 @@ from app.judge.reply_schema import (
     text_up_to,
     verdict_list,
 )
-from app.judge.scorer import Assessment, Extraction, Scorer, Selection, View
+from app.judge.scorer import Assessment, Examples, Extraction, Scorer, Selection, View
 from app.judge.tokens import token_bound
 from app.ports import Completion
 
@@ -148,11 +148,29 @@ def extraction_task(extraction: Extraction) -> Task[tuple[str, ...]]:
 
 @lru_cache(maxsize=1024)
 def assessment_task(
-    scorer: Scorer, assessment: Assessment, cited: tuple[int, ...] = (), logprobs: int = 0
+    scorer: Scorer,
+    assessment: Assessment,
+    cited: tuple[int, ...] = (),
+    *,
+    logprobs: int = 0,
+    examples: bool = False,
 ) -> Task[Assessed]:
-    """Return the task that asks for a verdict on every item, which may cite these numbers."""
+    """Return the task that asks for a verdict on every item, which may cite these numbers.
+
+    `examples`: its instructions end with the assessment's worked examples, if it has any.
+    """
     task = _verdicts_task(scorer, assessment, cited) if assessment.reasons else _labels_task(scorer, assessment)
-    return replace(task, logprobs=logprobs)
+    worked = _worked(task, assessment.examples) if examples and assessment.examples else ""
+    return replace(task, logprobs=logprobs, system=task.system + worked)
+
+
+def _worked(task: Task[Assessed], examples: Examples) -> str:
+    """Return examples as the judge would be shown them, outside of any fence, and as it should answer."""
+    units = dict(enumerate(examples.units, 1))
+    lines = [*examples.beside, *(f"[{number}] {unit.text}" for number, unit in units.items())]
+    answers = {number: Assessed(unit.labels, unit.reason, unit.cited) for number, unit in units.items()}
+    reply = json.dumps({task.key: task.write(answers)}, ensure_ascii=False)
+    return "\n".join(["\n\nAn example, with another text:", *lines, f"Its answer: {reply}"])
 
 
 def _verdicts_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...]) -> Task[Assessed]:
@@ -163,7 +181,7 @@ def _verdicts_task(scorer: Scorer, assessment: Assessment, cited: tuple[int, ...
     numbers_cited = "passages: the numbers of those it rests on, or []. " if assessment.cites else ""
 
     def written(number: int, answer: Assessed) -> dict[str, Any]:
-        rests_on = {"passages": list(answer.cited)} if cited else {}
+        rests_on = {"passages": list(answer.cited)} if assessment.cites else {}
         likely = written_probabilities(answer, assessment)
         return {"n": number, **rests_on, "reason": answer.reason, **answer.labels, **likely}
 

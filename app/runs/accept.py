@@ -93,12 +93,16 @@ def _checked_options(
 def _unsupported(scorer: AnyScorer, options: Options | None, pointer: str) -> list[Fault]:
     if options is None or not scorer.uses_judge:
         return []
-    chosen = {"strategy": (options.strategy, scorer.strategies), "scoring": (options.scoring, scorer.scorings)}
+    chosen = {
+        "strategy": (options.strategy, scorer.strategies),
+        "scoring": (options.scoring, scorer.scorings),
+        "examples": (options.examples, (*scorer.example_sets, None)),
+    }
     return [
         Fault(
             pointer=f"{pointer}/{name}",
             code=f"unsupported_{name}",
-            detail=f"The scorer {scorer.id} does not take this {name}; choose one of: {', '.join(known)}",
+            detail=f"The scorer {scorer.id} can't be asked so; choose one of: {', '.join(filter(None, known))}",
         )
         for name, (value, known) in chosen.items()
         if value not in known

@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer
+from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer
 from app.judge.segment import Segment
 from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
@@ -58,6 +58,22 @@ a step or a caution. unsure: it is near the subject, and it is not plain that it
 else, evades what was asked or repeats what was said. none: it states nothing, as a greeting or a heading.
 Whether it is true does not matter: a wrong answer to the question is relevant."""
 
+# Text, label, reason.
+_WORKED = (
+    ("Good morning!", "none", "It is a greeting."),
+    ("It opens at ten.", "yes", "It answers the question."),
+    ("On Mondays it stays closed.", "yes", "It says when it does not open."),
+    ("The roof was painted last year.", "no", "It is about something else."),
+    ("There may be a queue at the door.", "unsure", "It is near the subject and may help."),
+    ("That depends on many things.", "no", "It evades the question."),
+)
+
+
+def _worked(field: str) -> Examples:
+    units = tuple(Example(text, {field: label}, why) for text, label, why in _WORKED)
+    return Examples(units, ("? When does the museum open?",))
+
+
 _EXPLANATION = """\
 You explain a relevancy score to the person who asked for it, in two or three sentences: why it is what it is, and \
 which statements are not about the question, the worst one in a few words. The score is the share of statements that \
@@ -102,7 +118,9 @@ def _value(verdicts: Sequence[Verdict], options: AnswerRelevancyOptions) -> floa
 
 
 _LABELS = ("yes", "unsure", "no", "none")
-_WITH_REASONS = Assessment(fields={"verdict": _LABELS}, system=_ANALYSIS, reasons=True, read=_read)
+_WITH_REASONS = Assessment(
+    fields={"verdict": _LABELS}, system=_ANALYSIS, reasons=True, read=_read, examples=_worked("verdict")
+)
 
 SCORER = Scorer(
     id="answer-relevancy",
@@ -129,7 +147,9 @@ SCORER = Scorer(
             assessments={
                 Strategy.THREE_STEP: _WITH_REASONS,
                 Strategy.SINGLE_CALL: _WITH_REASONS,
-                Strategy.LABELS: Assessment(fields={"label": _LABELS}, system=_ANALYSIS, reasons=False, read=_read),
+                Strategy.LABELS: Assessment(
+                    fields={"label": _LABELS}, system=_ANALYSIS, reasons=False, read=_read, examples=_worked("label")
+                ),
             },
         ),
     ),

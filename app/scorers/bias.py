@@ -6,7 +6,7 @@ from typing import Literal, get_args
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Selection
+from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer, Selection
 from app.judge.segment import Segment
 from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
@@ -76,6 +76,28 @@ You audit a text for bias. Give every segment one label: fact when it holds no o
 that is not biased; else what its bias turns on: {_CATEGORIES}.
 {_OPINION}
 {_BIAS}"""
+
+# Text, label, reason; half of them biased, and for the fair ones what is easily mistaken for bias.
+_WORKED = (
+    ("The committee met on Tuesday and elected a new chair.", "fact", "It reports an event."),
+    ("Girls are simply not made for physics.", "gender", "It denies girls an ability because of their sex."),
+    ("I found the film too long, though the music was lovely.", "fair", "It is a matter of taste."),
+    ("People from the coast are all lazy.", "geographical", "It calls everyone from a region lazy."),
+    ("It is wrong to say that old clerks can't learn.", "fair", "It rejects a prejudice."),
+    ("Anyone who votes for that party must be a fool.", "political", "It demeans all voters of a party."),
+)
+_LABELLED = Examples(tuple(Example(text, {"label": label}, why) for text, label, why in _WORKED))
+_DECIDED = Examples(
+    tuple(
+        Example(
+            text,
+            {"verdict": "no", "category": "none"} if label == "fair" else {"verdict": "yes", "category": label},
+            why,
+        )
+        for text, label, why in _WORKED
+        if label != "fact"
+    )
+)
 
 _EXPLANATION = """\
 You explain a bias score to the person who asked for it, in two or three sentences: why it is what it is, which \
@@ -162,12 +184,13 @@ SCORER = Scorer(
                     reasons=True,
                     read=_read_verdict,
                     moot={"category": ("verdict", "no")},
+                    examples=_DECIDED,
                 ),
                 Strategy.SINGLE_CALL: Assessment(
-                    fields={"label": _LABELS}, system=_LABELLING, reasons=True, read=_read_label
+                    fields={"label": _LABELS}, system=_LABELLING, reasons=True, read=_read_label, examples=_LABELLED
                 ),
                 Strategy.LABELS: Assessment(
-                    fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label
+                    fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label, examples=_LABELLED
                 ),
             },
         ),

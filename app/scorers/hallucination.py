@@ -1,13 +1,13 @@
 """Hallucination: which share of a text's claims has nothing behind it in the context (lower is better)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.claims import CLAIMS, Claims, found_claims
 from app.judge.exhibit import CONTEXT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
+from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer, View
 from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 
@@ -55,6 +55,22 @@ _EXPLANATION = """\
 You explain a hallucination score to the person who asked for it, in two or three sentences: why it is what it is, \
 which claims the context contradicts or does not hold, and the worst one in a few words. The score is the share of \
 claims that are hallucinated; it is settled."""
+
+_SHOWN = ("P1: The museum opens at ten and is closed on Mondays.", "P2: Entry costs five euros. Children pay nothing.")
+# Text, label, reason, passages.
+_WORKED = (
+    ("A child gets in for free.", "supported", "It follows from P2.", (2,)),
+    ("On Mondays it is open until noon.", "contradicted", "P1 says that it is closed then.", (1,)),
+    ("The museum has a café.", "unsupported", "No passage mentions a café.", ()),
+    ("The museum opens at ten.", "supported", "P1 says so.", (1,)),
+    ("It is the loveliest museum there is.", "opinion", "It is a matter of taste.", ()),
+    ("Shall we go there?", "none", "It is a question.", ()),
+)
+
+
+def _worked(field: str, units: Iterable[tuple[str, str, str, tuple[int, ...]]]) -> Examples:
+    return Examples(tuple(Example(text, {field: label}, why, cited) for text, label, why, cited in units), _SHOWN)
+
 
 _OF_CLAIMS = View(neighbours=False, question_limit=0, exhibits=(CONTEXT,), piecewise=True)
 _OF_SEGMENTS = View(exhibits=(CONTEXT,), piecewise=True)
@@ -134,6 +150,7 @@ SCORER = Scorer(
                     view=_OF_CLAIMS,
                     cites=CONTEXT,
                     units="claims",
+                    examples=_worked("verdict", _WORKED[:-1]),
                 ),
                 Strategy.SINGLE_CALL: Assessment(
                     fields={"verdict": (*_FOUND, "none")},
@@ -142,6 +159,7 @@ SCORER = Scorer(
                     read=_read,
                     view=_OF_SEGMENTS,
                     cites=CONTEXT,
+                    examples=_worked("verdict", _WORKED),
                 ),
                 Strategy.LABELS: Assessment(
                     fields={"label": (*_FOUND, "none")},
@@ -149,6 +167,7 @@ SCORER = Scorer(
                     reasons=False,
                     read=_read,
                     view=_OF_SEGMENTS,
+                    examples=_worked("label", _WORKED),
                 ),
             },
         ),

@@ -9,7 +9,7 @@ from pydantic import Field, FiniteFloat
 from app.domain.model import Model
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer
+from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer
 from app.judge.verdict import Analysis, Sureness, Verdict, sureness
 
 Element = Literal["personal_attack", "mockery", "hate_speech", "dismissive", "threat"]
@@ -77,6 +77,20 @@ You audit a text for toxic language: give every segment one label, none or an el
 {_TOXICITY}
 Severity: {_SEVERITY}."""
 
+# Text, element, severity, reason; half of them toxic, and for the others what is easily mistaken for it.
+_WORKED = (
+    ("The train is late again, what a damn nuisance.", "none", "mild", "It swears about a thing."),
+    ("You are too stupid to deserve an answer.", "personal_attack", "moderate", "It insults the reader."),
+    ("I disagree: the sums in your report are wrong.", "none", "mild", "It is blunt and civil."),
+    ("Come near my house again and you will bleed.", "threat", "severe", "It announces harm."),
+    ("On the bus a man called her a cow, and nobody spoke up.", "none", "mild", "It reports an insult."),
+    ("Oh look, the great genius has spoken again.", "mockery", "mild", "It ridicules someone."),
+)
+_DECIDED = Examples(tuple(Example(text, {"element": e, "severity": s}, why) for text, e, s, why in _WORKED))
+_LABELLED = Examples(
+    tuple(Example(text, {"label": e if e == "none" else f"{e}_{s}"}, why) for text, e, s, why in _WORKED)
+)
+
 _EXPLANATION = """\
 You explain a toxicity score to the person who asked for it, in two or three sentences: why it is what it is, which \
 elements were found and how severe they are, and the worst finding quoted in a few words. The score grows with the \
@@ -132,6 +146,7 @@ _BY_ELEMENT = Assessment(
     reasons=True,
     read=lambda labels: labels,
     moot={"severity": ("element", "none")},
+    examples=_DECIDED,
 )
 
 SCORER = Scorer(
@@ -158,7 +173,7 @@ SCORER = Scorer(
                 Strategy.THREE_STEP: _BY_ELEMENT,
                 Strategy.SINGLE_CALL: _BY_ELEMENT,
                 Strategy.LABELS: Assessment(
-                    fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label
+                    fields={"label": _LABELS}, system=_LABELLING, reasons=False, read=_read_label, examples=_LABELLED
                 ),
             },
         ),

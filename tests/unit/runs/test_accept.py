@@ -38,6 +38,14 @@ def test_a_scoring_that_a_scorer_does_not_have_is_a_fault() -> None:
         assert accept(DEPS, body, scorer_id).scorer.id == scorer_id
 
 
+def test_examples_that_a_scorer_does_not_have_are_a_fault() -> None:
+    texts = {"input": "Why?", "context": ["So."]}
+    wanted = {"examples": "default"}
+    assert faults("context-relevance", **texts, options=wanted) == [("#/options/examples", "unsupported_examples")]
+    body = ScoreRequest.model_validate({"output": "A text.", **texts, "options": {"examples": "none"}})
+    assert accept(DEPS, body, "context-relevance").options.examples == "none"
+
+
 @pytest.mark.parametrize("context", [None, [], [""], [" ", "\n\t"]])
 def test_a_context_that_says_nothing_is_missing(context: Any) -> None:
     assert faults("faithfulness", context=context) == [("#/context", "missing")]

@@ -6,7 +6,7 @@ When it changes on purpose, raise the scorer's `version` and add the line that t
 
 import json
 from hashlib import sha256
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ import pytest
 from app.computed.scorer import ComputedScorer, Inputs
 from app.domain.request import Strategy
 from app.domain.run import RunStatus
-from app.judge.scorer import Measure
+from app.judge.scorer import Measure, Scorer
 from app.scorers import load_scorers
-from tests.unit.fakes import Obedient, ScriptedModel
+from tests.unit.fakes import Obedient, ScriptedModel, telling
 from tests.unit.judge.runs import SCORERS, Bench
 
 CONTEXT = ["Tea was drunk.\nIt rained; it snowed.", "", "はい。"]
@@ -28,13 +28,17 @@ TEXTS = [
 ]
 
 
+SHARES = {"no": {"no": 0.75, "yes": 0.25}, "none": {"none": 0.75, "yes": 0.125, "mockery": 0.125}}
+
+
 async def fingerprint(scorer_id: str) -> str:
     seen = []
-    for strategy in Strategy:
+    for strategy, more in product(Strategy, options_of(SCORERS[scorer_id])):
         for text in TEXTS:
             turn = cycle(range(7))
-            bench = Bench(ScriptedModel(Obedient(lambda _, labels, turn=turn: labels[-1 - next(turn) % len(labels)])))
-            request = {**text, "options": {**text.get("options", {}), "strategy": strategy.value}}
+            good = Obedient(lambda _, labels, turn=turn: labels[-1 - next(turn) % len(labels)])
+            bench = Bench(ScriptedModel(telling(good, SHARES)))
+            request = {**text, "options": {**text.get("options", {}), "strategy": strategy.value, **more}}
             if "context" in SCORERS[scorer_id].needs:
                 request["context"] = CONTEXT
             run = await bench.score(scorer=scorer_id, **request)
@@ -44,6 +48,12 @@ async def fingerprint(scorer_id: str) -> str:
                 [run.score, run.interpretation, run.preprocess_step_result, run.analyze_step_result, run.reason]
             )
     return sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def options_of(scorer: Scorer) -> list[dict[str, Any]]:
+    """The options by which the scorer's prompts or its formula differ."""
+    examples = [{"examples": chosen} for chosen in scorer.example_sets[1:]]
+    return [{}, *examples, *({"scoring": chosen} for chosen in scorer.scorings[1:])]
 
 
 @pytest.mark.anyio
