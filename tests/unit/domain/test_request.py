@@ -105,4 +105,6 @@ def test_options_have_defaults() -> None:
         "includeReason": True,
         "language": None,
         "strategy": "three_step",
+        "scoring": "hard",
+        "examples": None,
     }

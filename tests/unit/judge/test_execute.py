@@ -808,7 +808,8 @@ async def test_every_prompt_leaves_room_for_its_reply(context_tokens: int) -> No
     )
     for scorer in ("bias", "toxicity"):
         for strategy in ("three_step", "single_call", "labels"):
-            run = await Bench(model).score(text, scorer, options={"strategy": strategy})
+            examples = "none" if context_tokens == 2_048 else "default"
+            run = await Bench(model).score(text, scorer, options={"strategy": strategy, "examples": examples})
             assert run.status is RunStatus.COMPLETED
     for prompt in model.prompts:
         taken = token_bound(prompt.text) + token_bound(json.dumps(prompt.schema)) + prompt.max_tokens

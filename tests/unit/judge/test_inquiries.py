@@ -208,7 +208,7 @@ async def test_claims_of_other_texts_are_not_shared(change: dict[str, Any]) -> N
 async def test_keys_of_scorers_that_share_nothing_stay_as_they_are() -> None:
     bench = Bench(obedient())
     await bench.score("Tea is best.", "toxicity", options={"includeReason": False})
-    assert bench.cache_keys == ["90701628dd686079f41b9df478a4bed3ada9ab12ecba51a370d57ef2d378cbf2"]
+    assert bench.cache_keys == ["ee08ce69a58b9cbba49722a3a351efa7155eaa01b90391dc98cc806d8183b852"]
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------

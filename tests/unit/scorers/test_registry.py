@@ -81,7 +81,7 @@ def test_what_a_judge_is_asked_is_complete(scorer: Scorer) -> None:
 )
 def test_what_is_computed_is_told_in_every_language(scorer: ComputedScorer) -> None:
     assert not scorer.uses_judge
-    assert scorer.strategies == ()
+    assert (scorer.strategies, scorer.scorings, scorer.example_sets) == ((), (), ())
     for sentences in scorer.reasons.values():
         assert sentences.keys() == NAMES.keys()
         placeholders = {language: sorted(re.findall(r"\{\w+\}", told)) for language, told in sentences.items()}
