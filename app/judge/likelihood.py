@@ -30,7 +30,7 @@ class Alignment:
         written = b"".join(token.text for token in tokens)
         self._text = text
         self._tokens = tokens
-        self._begins = written.rfind(text.encode())
+        self._begins = written.rfind(text.encode("utf-8", "surrogatepass"))
         self._ends = list(accumulate(len(token.text) for token in tokens))
 
     def probabilities(self, at: int, chosen: str, labels: tuple[str, ...]) -> Probabilities | None:
@@ -40,7 +40,7 @@ class Alignment:
         """
         if self._begins < 0:
             return None
-        offset = self._begins + len(self._text[:at].encode())
+        offset = self._begins + len(self._text[:at].encode("utf-8", "surrogatepass"))
         first = bisect_right(self._ends, offset)
         begun = offset - (self._ends[first - 1] if first else 0)
         path = [_from(self._tokens[first], begun), *self._tokens[first + 1 : first + 1 + _LONGEST_PATH]]

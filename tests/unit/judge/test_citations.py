@@ -85,6 +85,12 @@ def test_what_is_written_fits_the_schema_and_is_read_again(answers: dict[int, As
     assert TASK.read(written, numbers) == answers
 
 
+def test_probabilities_of_several_pages_are_those_of_the_foremost() -> None:
+    pages = [Assessed({"verdict": "unsure"}, "Why.", (), {"yes": 0.2, "unsure": 0.8})] * 2
+    assert merged(pages, "verdict", LABELS).probabilities == {"yes": 0.36, "unsure": 0.64}
+    assert merged([*pages, Assessed({"verdict": "no"}, "Why.")], "verdict", LABELS).probabilities is None
+
+
 def test_the_foremost_label_counts_and_cites_with_its_likes() -> None:
     answers = [
         Assessed({"verdict": "unsure"}, "Not here.", (1,)),

@@ -275,10 +275,12 @@ def test_a_field_that_the_judge_did_not_fill_takes_its_mildest_label() -> None:
 def test_what_turns_out_to_be_no_unit_takes_its_share_along() -> None:
     assessment = asked(SCORERS["bias"], Strategy.LABELS)
     answers = [
-        Assessed({"label": "fact"}, None, (), {"fact": 0.5, "gender": 0.5}),
+        Assessed({"label": "gender"}, None, (), {"gender": 0.7, "fact": 0.3}),
         Assessed({"label": "fair"}, None, (), {"fair": 1.0}),
     ]
-    assert value(SCORERS["bias"], assessment, answers) == pytest.approx(0.5 / 1.5)
+    found = value(SCORERS["bias"], assessment, answers)
+    assert found is not None
+    assert scaled(found, 1.0) == 0.4118  # 0.7 / (0.7 + 1)
     assert value(SCORERS["bias"], assessment, [Assessed({"label": "fact"}, None, (), {"fact": 1.0})]) == 0.0
 
 
