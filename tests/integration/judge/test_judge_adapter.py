@@ -7,6 +7,7 @@ import socket
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +63,9 @@ class Setting:
         assert self.models.default is not None
         return self.models.get(self.models.default)
 
-    async def ask(self, user: str = prompt().user, *, within_s: float = PATIENCE_S) -> Any:
-        return await self.model.complete(prompt(user), deadline=self.clock.monotonic() + within_s)
+    async def ask(self, user: str = prompt().user, *, within_s: float = PATIENCE_S, logprobs: int = 0) -> Any:
+        asked = replace(prompt(user), logprobs=logprobs)
+        return await self.model.complete(asked, deadline=self.clock.monotonic() + within_s)
 
 
 @asynccontextmanager
@@ -95,6 +97,27 @@ async def test_a_reply_and_what_was_sent_for_it(judge: Setting) -> None:
     assert request["headers"]["content-type"] == "application/json"
     assert request["body"]["temperature"] == 0.0
     assert request["body"]["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
+async def test_a_judge_that_tells_how_likely_its_tokens_are(judge: Setting) -> None:
+    judge.stub.script.add({"logprobs": {}, "times": None})
+
+    answer = await judge.ask(logprobs=5)
+
+    assert b"".join(token.text for token in answer.tokens).decode() == answer.text
+    assert {token.probability for token in answer.tokens} == {1.0}
+    assert (await judge.ask()).tokens is None
+
+
+async def test_a_judge_that_refuses_to_tell_answers_all_the_same(judge: Setting) -> None:
+    refusal = {"error": {"message": "logprobs are not supported", "param": "logprobs"}}
+    judge.stub.script.add({"when": {"logprobs": None}, "status": 400, "body": refusal})
+
+    for _ in range(2):
+        assert (await judge.ask(logprobs=20)).tokens is None
+
+    asked = [request["body"].get("logprobs") for request in judge.stub.calls()["requests"]]
+    assert asked == [True, None, None]
 
 
 @pytest.mark.parametrize(

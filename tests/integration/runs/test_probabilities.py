@@ -51,12 +51,3 @@ def test_confidence_comes_with_labels_that_count_whole(service: Service) -> None
     run = score(service, strategy="labels")
     assert run["score"] == 0.5
     assert [found["confidence"] for found in run["analyzeStepResult"]["results"]] == [0.8, 0.6]
-
-
-def test_a_judge_that_refuses_to_tell_judges_all_the_same(service: Service) -> None:
-    refusal = {"error": {"message": "logprobs are not supported", "param": "logprobs"}}
-    service.stub.script({"when": {"logprobs": None}, "status": 400, "body": refusal, "times": 2})
-    run = score(service, **OPTIONS)
-    assert run["score"] == 0.5
-    asked = service.stub.calls()["requests"][-1]["body"]
-    assert "logprobs" not in asked
