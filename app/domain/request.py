@@ -13,6 +13,8 @@ RunId = Annotated[str, StringConstraints(pattern=RUN_ID_PATTERN)]
 MetadataKey = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 ModelId = Annotated[str, StringConstraints(max_length=200, pattern=r"^[A-Za-z0-9._-]+/[\x21-\x7e]+$")]
 MetadataValue = ShortText | bool | int | FiniteFloat | None
+NOISY_INPUT = "noisyInput"
+"""The key of metadata that holds an input of its own."""
 
 
 class Mode(StrEnum):
@@ -137,6 +139,19 @@ class ScoreRequest(Model):
     sampling: Sampling | None = None
     store: StorePolicy = StorePolicy.FULL
 
+    @property
+    def noisy_input(self) -> str | None:
+        """The input with noise that the output answers, when `metadata` holds it: it is a text like the others."""
+        value = self.metadata.get(NOISY_INPUT)
+        return value if isinstance(value, str) else None
+
+    @property
+    def kept_metadata(self) -> dict[str, MetadataValue]:
+        """The metadata as the run shows it: without a text where texts are not kept."""
+        if self.store is StorePolicy.FULL:
+            return self.metadata
+        return {key: value for key, value in self.metadata.items() if key != NOISY_INPUT}
+
 
 class ScorerSelection(Model):
     """One scorer of a multi-scorer request, with its own options and threshold."""
@@ -197,6 +212,7 @@ class RunRequest(Model):
     input: str | list[Message] | None = None
     context: list[str] | None = None
     ground_truth: str | None = None
+    noisy_input: str | None = None
     options: dict[str, Any]
     model: str | None = None
     cache: CacheMode = CacheMode.USE

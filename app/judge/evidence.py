@@ -5,7 +5,7 @@ from functools import cache
 from typing import NamedTuple
 
 from app.domain.errors import ContextOverflow
-from app.judge.exhibit import Exhibit, Piece, lines_of_pieces
+from app.judge.exhibit import OUTPUT, Exhibit, Piece, lines_of_pieces
 from app.judge.fence import Fence, lines_of, one_line
 from app.judge.segment import Segment
 from app.judge.tokens import token_bound
@@ -73,6 +73,11 @@ class Evidence:
     def whole(self) -> Page:
         """The page that holds all pieces."""
         return Page(0, len(self._pieces))
+
+    @property
+    def shows_output(self) -> bool:
+        """Whether the output is an exhibit, and the units are something else."""
+        return any(piece.exhibit is OUTPUT for piece in self._pieces)
 
     def cited(self, exhibit: Exhibit | None, page: Page) -> tuple[int, ...]:
         """Return the numbers of the exhibit's texts of which a page shows something."""

@@ -15,7 +15,7 @@ from app.judge.evidence import Evidence, Window
 from app.judge.expected import Judged, expected_on
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
 from app.judge.language import fixed_sentence, told
-from app.judge.questions import Question, Questions, found_in, shared_by_all, verdicts_on
+from app.judge.questions import Question, Questions, can_be_scored, found_in, shared_by_all, verdicts_on
 from app.judge.scorer import Extraction, Scorer
 from app.judge.segment import Segment
 from app.judge.step import Asker, side_by_side
@@ -163,7 +163,7 @@ class _Trial:
         has_units = any(subject.units for subject in subjects)
         if self.options.strategy is Strategy.THREE_STEP:
             subjects = await self.preprocess(subjects)
-        verdicts = await self.analyze(subjects) if any(subject.items for subject in subjects) else []
+        verdicts = await self.analyze(subjects) if can_be_scored(inquiries, subjects) else []
         counted = verdicts if self.expected is None else self.expected
         value = self.scorer.value(counted, self.options) if has_units else None
         if value is None:
@@ -258,8 +258,9 @@ class _Trial:
 
     def plan(self, question: Question[Answer]) -> _Plan:
         """Return how a question is put."""
-        preamble = f"Write reasons in {told(self.options.language)}.\n" if question.widest.reasons else ""
         asker, task, evidence = question.asker, question.widest, question.evidence
+        language = told(self.options.language, "the lines with A:" if evidence.shows_output else "the numbered lines")
+        preamble = f"Write reasons in {language}.\n" if task.reasons else ""
         windows = asker.plan(task, evidence, question.items, preamble)
         return _Plan(preamble, windows, asker.prompt_text(task, evidence, windows, preamble))
 
@@ -304,7 +305,7 @@ class _Trial:
 
     def fixed(self, sentences: Mapping[str, str]) -> str:
         """Return the sentence in the reason's language."""
-        return fixed_sentence(sentences, self.options.language, self.request.text)
+        return fixed_sentence(sentences, self.options.language, self.scorer.scored(self.request))
 
     def failed(self, failed: _StepFailed) -> Run:
         """Return the run as it ends by a failed step: no score, but all that was found before."""

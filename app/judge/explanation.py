@@ -58,12 +58,13 @@ def explanation_user(
 
     Raises ContextOverflow when not even one does.
     """
+    lines_to_follow = "the lines with -" if evidence.shows_output else "the numbered lines"
     good = "lower" if scorer.direction is Direction.LOWER_IS_BETTER else "higher"
     shown = min(len(findings), MOST_FINDINGS)
     while True:
         lines = [line for number, found in enumerate(findings[:shown], 1) for line in _lines(scorer, number, found)]
         user = (
-            f"Write in {told(options.language)}.\n"
+            f"Write in {told(options.language, lines_to_follow)}.\n"
             f"Score: {outcome.score:g} from 0 to {options.scale:g}, {good} is better: {outcome.interpretation}.\n"
             f"Findings: {len(findings)} among {outcome.judged} judged {outcome.units}; shown here: {shown}.\n"
             f"{evidence.fence.around([*evidence.question, *lines])}"

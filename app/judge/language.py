@@ -30,10 +30,10 @@ _CODES = {
 }
 
 
-def told(tag: str | None) -> str:
-    """Return how the judge is told the language of a BCP 47 tag; without a tag, the language of the text."""
+def told(tag: str | None, lines: str) -> str:
+    """Return how the judge is told the language of a BCP 47 tag; without a tag, the language of these lines."""
     if tag is None:
-        return "the language of the numbered lines"
+        return f"the language of {lines}"
     name = NAMES.get(_primary(tag))
     return f"{name} ({tag})" if name else f"the language with the BCP 47 tag {tag}"
 

@@ -106,6 +106,12 @@ class Questions:
         )
 
 
+def can_be_scored(inquiries: Sequence[Inquiry], subjects: Sequence[Subject]) -> bool:
+    """Return whether there is something to ask about, and something of all that the score is about."""
+    essential = [subject for inquiry, subject in zip(inquiries, subjects, strict=True) if inquiry.essential]
+    return any(subject.items for subject in subjects) and all(subject.items for subject in essential)
+
+
 def found_in(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[Any]]) -> Subject:
     """Return the subject as its preprocess step leaves it: with the units that matter, or with the statements found."""
     if not isinstance(inquiry.preprocess, Extraction):

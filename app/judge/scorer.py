@@ -1,8 +1,8 @@
 """What a scorer is: definitions for the judge, the shape of its answers, a formula and the words for its numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 from app.domain.model import Model
 from app.domain.request import ExampleSet, Options, RunRequest, Scoring, Strategy
@@ -31,6 +31,12 @@ class Band(NamedTuple):
     name: str
     low: float
     high: float
+
+
+def five_bands(*names: str) -> tuple[Band, ...]:
+    """Return five bands of these names, the lowest first; each end of the range has its own."""
+    bounds = ((0.0, 0.0), (0.1, 0.3), (0.4, 0.6), (0.7, 0.9999), (1.0, 1.0))
+    return tuple(Band(name, *both) for name, both in zip(names, bounds, strict=True))
 
 
 ALWAYS = 1 << 62
@@ -84,6 +90,12 @@ class Example(NamedTuple):
     reason: str
     cited: tuple[int, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """The label of the only field."""
+        (label,) = self.labels.values()
+        return label
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Examples:
@@ -91,6 +103,14 @@ class Examples:
 
     units: tuple[Example, ...]
     beside: tuple[str, ...] = ()
+
+    def with_field(self, field: str) -> Self:
+        """Return the same examples for an assessment whose only field has this name."""
+        return replace(self, units=tuple(unit._replace(labels={field: unit.label}) for unit in self.units))
+
+    def without(self, label: str) -> Self:
+        """Return those that have another label in their only field."""
+        return replace(self, units=tuple(unit for unit in self.units if unit.label != label))
 
 
 class Field(NamedTuple):
@@ -127,16 +147,42 @@ class Assessment:
         return Field(*next(iter(self.fields.items())))
 
 
+def as_verdict(labels: Mapping[str, str]) -> Mapping[str, str] | None:
+    """Read the label of an assessment with one field as a verdict; "none" means that the unit turned out to be none."""
+    (label,) = labels.values()
+    return None if label == "none" else {"verdict": label}
+
+
+def read_as(name: str) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    """Return a reader that gives the label of an assessment with one field this name."""
+
+    def read(labels: Mapping[str, str]) -> Mapping[str, str]:
+        (label,) = labels.values()
+        return {name: label}
+
+    return read
+
+
+def by_every_strategy(assessment: Assessment) -> Mapping[Strategy, Assessment]:
+    """Return an assessment of one field by strategy: the same units and definitions, without reasons for labels."""
+    (labels,) = assessment.fields.values()
+    examples = assessment.examples and assessment.examples.with_field("label")
+    bare = replace(assessment, fields={"label": labels}, reasons=False, cites=None, examples=examples)
+    return {Strategy.THREE_STEP: assessment, Strategy.SINGLE_CALL: assessment, Strategy.LABELS: bare}
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Inquiry:
     """One thing that a scorer asks: about which subject, what is looked for in it first, and for which verdicts.
 
     `preprocess` is left out by the strategies of one call, whose assessments are about the subject's own units.
+    Without any unit of an `essential` inquiry there is nothing to score, and no verdict is asked for.
     """
 
     assessments: Mapping[Strategy, Assessment]
     preprocess: Selection | Extraction | None = None
     subject: Callable[[RunRequest, Any], Subject] = output_segments
+    essential: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -191,6 +237,10 @@ class Measure:
         }
 
 
+def _output(request: RunRequest) -> str:
+    return request.text
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Scorer(Measure):
     """A scorer that asks a judge, complete: a module of `app.scorers` that defines `SCORER` is found and served.
@@ -199,9 +249,9 @@ class Scorer(Measure):
     make the step results. `value` is the formula: from verdicts and options to 0..1, or to None when there is nothing
     to score. `weight` says how much a verdict counts for the reason (0: not worth a mention), `describe` names what it
     found, `explanation` tells the judge how to write the reason, `nothing_found` is the reason when no verdict has
-    weight, and `nothing_to_score` when there is no score, both by language (English at least). `counts_shares` says
-    that `value` counts every verdict by its share, so that probabilities may stand in for labels, and that what
-    `assessed` makes is an Analysis.
+    weight, and `nothing_to_score` when there is no score, both by language (English at least), in that of the `scored`
+    text. `counts_shares` says that `value` counts every verdict by its share, so that probabilities may stand in for
+    labels, and that what `assessed` makes is an Analysis.
     """
 
     uses_judge = True
@@ -216,6 +266,7 @@ class Scorer(Measure):
     nothing_found: Mapping[str, str]
     nothing_to_score: Mapping[str, str] = field(default_factory=lambda: NOTHING_TO_SCORE)
     counts_shares: bool = False
+    scored: Callable[[RunRequest], str] = _output
 
     @property
     def strategies(self) -> tuple[Strategy, ...]:

@@ -10,8 +10,9 @@ segments; no text is lost or doubled.
 import re
 import unicodedata
 from asyncio import CancelledError
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import structlog
 from sentencex import get_sentence_boundaries
@@ -35,14 +36,19 @@ _CLOSING_QUOTES = "\"'”’»」』）)]"
 _OPENING_QUOTES = "\"'“‘«「『（(["
 
 Bounds = tuple[int, int]
+NOTHING_KNOWN: Mapping[str, Any] = MappingProxyType({})
 
 
 class Segment(NamedTuple):
-    """A verbatim piece of the scored text: `text` is `scored[start:end]`, in Unicode code points."""
+    """A verbatim piece of the scored text: `text` is `scored[start:end]`, in Unicode code points.
+
+    `known` is what code knows of a unit of a list (the id of a criterion), which the judge is not shown.
+    """
 
     start: int
     end: int
     text: str
+    known: Mapping[str, Any] = NOTHING_KNOWN
 
 
 def segments_of(text: str) -> list[Segment]:

@@ -1,11 +1,12 @@
 """What a scorer judges: the units of one text, or of a list of texts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from app.domain.request import RunRequest
-from app.judge.segment import Segment, segments_of
+from app.judge.segment import NOTHING_KNOWN, Segment, segments_of
 
 
 class Subject(NamedTuple):
@@ -25,9 +26,12 @@ def segments(text: str) -> Subject:
     return Subject(text, units, range(len(units)))
 
 
-def listed(texts: Sequence[str]) -> Subject:
-    """Return texts as a subject, each a whole unit in its own place; blank ones keep their place and are not asked."""
-    units = [Segment(0, len(text), text) for text in texts]
+def listed(texts: Sequence[str], known: Sequence[Mapping[str, Any]] | None = None) -> Subject:
+    """Return texts as a subject, each a whole unit in its own place; blank ones keep their place and are not asked.
+
+    `known` has what is known of each.
+    """
+    units = [Segment(0, len(text), text, one) for text, one in zip(texts, known or repeat(NOTHING_KNOWN), strict=False)]
     return Subject(json.dumps(texts), units, [index for index, unit in enumerate(units) if unit.text.strip()])
 
 

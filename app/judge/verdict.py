@@ -76,6 +76,12 @@ def counted(verdicts: Iterable[Verdict]) -> float:
     return fsum(verdict.share for verdict in verdicts)
 
 
+def quoting(verdict: Verdict, name: str) -> dict[str, Any]:
+    """Return the fields of a verdict on words of a text: those of Sureness, its reason, the words under this name."""
+    words, span = verdict.item.text, {"start": verdict.item.start, "end": verdict.item.end}
+    return {"reason": verdict.reason, **sureness(verdict), name: words, "span": span}
+
+
 def sureness(verdict: Verdict) -> dict[str, Any]:
     """Return the fields of Sureness."""
     return {"confidence": verdict.confidence, "votes": verdict.votes}

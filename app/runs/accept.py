@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from app.domain.errors import Fault, InvalidRequest, NotConfigured, NotFound
 from app.domain.faults import faults_of
 from app.domain.request import (
+    NOISY_INPUT,
     Message,
     MultiScoreRequest,
     Options,
@@ -111,8 +112,9 @@ def _unsupported(scorer: AnyScorer, options: Options | None, pointer: str) -> li
 
 def _missing_inputs(scorer: AnyScorer, options: Options | None, body: ScoreRequest) -> list[Fault]:
     fields = {field.alias: getattr(body, name) for name, field in ScoreRequest.model_fields.items()}
+    fields[f"metadata.{NOISY_INPUT}"] = body.noisy_input
     return [
-        Fault(pointer=f"#/{need}", code="missing", detail=f"The scorer {scorer.id} needs {need}")
+        Fault(pointer=f"#/{need.replace('.', '/')}", code="missing", detail=f"The scorer {scorer.id} needs {need}")
         for need in (scorer.needs if options is None else scorer.needed(options))
         if not _given(fields.get(need))
     ]
@@ -199,6 +201,7 @@ def new_run(
         input=body.input,
         context=body.context,
         ground_truth=body.ground_truth,
+        noisy_input=body.noisy_input,
         options=options.model_dump(mode="json", by_alias=True),
         model=(body.model or deps.models.default) if scorer.uses_judge else None,
         cache=body.cache,
@@ -219,7 +222,7 @@ def new_run(
         direction=scorer.direction,
         threshold=threshold,
         model=request.model,
-        metadata=body.metadata,
+        metadata=body.kept_metadata,
         attempts=1 if status is RunStatus.RUNNING else 0,
         history=[Attempt(number=1, started_at=now)] if status is RunStatus.RUNNING else [],
         created_at=now,

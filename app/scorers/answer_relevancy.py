@@ -1,17 +1,26 @@
 """Answer relevancy: which share of an answer's statements is about the question (higher is better)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum
 from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat
 
 from app.domain.model import Model
-from app.domain.request import Options, Strategy
+from app.domain.request import Options
 from app.domain.run import Direction, Span
-from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer
+from app.judge.scorer import (
+    Assessment,
+    Example,
+    Examples,
+    Inquiry,
+    Scorer,
+    as_verdict,
+    by_every_strategy,
+    five_bands,
+)
 from app.judge.segment import Segment
-from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, quoting
 
 
 class AnswerRelevancyOptions(Options):
@@ -67,12 +76,9 @@ _WORKED = (
     ("There may be a queue at the door.", "unsure", "It is near the subject and may help."),
     ("That depends on many things.", "no", "It evades the question."),
 )
-
-
-def _worked(field: str) -> Examples:
-    units = tuple(Example(text, {field: label}, why) for text, label, why in _WORKED)
-    return Examples(units, ("? When does the museum open?",))
-
+_EXAMPLES = Examples(
+    tuple(Example(text, {"verdict": label}, why) for text, label, why in _WORKED), ("? When does the museum open?",)
+)
 
 _EXPLANATION = """\
 You explain a relevancy score to the person who asked for it, in two or three sentences: why it is what it is, and \
@@ -80,11 +86,6 @@ which statements are not about the question, the worst one in a few words. The s
 are relevant; it is settled."""
 
 _WEIGHTS = {"yes": 0.0, "unsure": 0.5, "no": 1.0}
-
-
-def _read(labels: Mapping[str, str]) -> Mapping[str, str] | None:
-    (label,) = labels.values()
-    return None if label == "none" else {"verdict": label}
 
 
 def _selected(units: Sequence[Segment]) -> Statements:
@@ -98,10 +99,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> AnswerRelevancyAnalysis:
             "verdicts": [
                 {
                     "verdict": verdict.labels["verdict"],
-                    "reason": verdict.reason,
-                    **sureness(verdict),
-                    "statement": verdict.item.text,
-                    "span": {"start": verdict.item.start, "end": verdict.item.end},
+                    **quoting(verdict, "statement"),
                 }
                 for verdict in verdicts
             ]
@@ -117,9 +115,12 @@ def _value(verdicts: Sequence[Verdict], options: AnswerRelevancyOptions) -> floa
     return fsum(credit[verdict.labels["verdict"]] * verdict.share for verdict in verdicts) / counted(verdicts)
 
 
-_LABELS = ("yes", "unsure", "no", "none")
-_WITH_REASONS = Assessment(
-    fields={"verdict": _LABELS}, system=_ANALYSIS, reasons=True, read=_read, examples=_worked("verdict")
+_ASSESSMENT = Assessment(
+    fields={"verdict": ("yes", "unsure", "no", "none")},
+    system=_ANALYSIS,
+    reasons=True,
+    read=as_verdict,
+    examples=_EXAMPLES,
 )
 
 SCORER = Scorer(
@@ -131,28 +132,18 @@ SCORER = Scorer(
     direction=Direction.HIGHER_IS_BETTER,
     needs=("input", "output"),
     options=AnswerRelevancyOptions,
-    bands=(
-        Band("not relevant", 0.0, 0.0),
-        Band("hardly relevant", 0.1, 0.3),
-        Band("partly relevant", 0.4, 0.6),
-        Band("mostly relevant", 0.7, 0.9999),
-        Band("relevant throughout", 1.0, 1.0),
+    bands=five_bands(
+        "not relevant",
+        "hardly relevant",
+        "partly relevant",
+        "mostly relevant",
+        "relevant throughout",
     ),
     step_schemas={
         "preprocessStepResult": Statements.model_json_schema(mode="serialization"),
         "analyzeStepResult": AnswerRelevancyAnalysis.model_json_schema(mode="serialization"),
     },
-    inquiries=(
-        Inquiry(
-            assessments={
-                Strategy.THREE_STEP: _WITH_REASONS,
-                Strategy.SINGLE_CALL: _WITH_REASONS,
-                Strategy.LABELS: Assessment(
-                    fields={"label": _LABELS}, system=_ANALYSIS, reasons=False, read=_read, examples=_worked("label")
-                ),
-            },
-        ),
-    ),
+    inquiries=(Inquiry(assessments=by_every_strategy(_ASSESSMENT)),),
     selected=_selected,
     assessed=_assessed,
     value=_value,

@@ -1,13 +1,13 @@
 """Context precision: whether the useful passages of a ranked context come first (higher is better)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum
 from typing import Literal
 
-from app.domain.request import Options, Strategy
+from app.domain.request import Options
 from app.domain.run import Direction
 from app.judge.exhibit import OUTPUT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
+from app.judge.scorer import Assessment, Inquiry, Scorer, View, as_verdict, by_every_strategy, five_bands
 from app.judge.subject import context_passages
 from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
@@ -37,11 +37,6 @@ You explain a precision score to the person who asked for it, in two or three se
 which passages were of no use. The score is high when useful passages come before the others; it is settled."""
 
 _VIEW = View(neighbours=False, exhibits=(OUTPUT,), piecewise=True)
-
-
-def _read(labels: Mapping[str, str]) -> Mapping[str, str]:
-    (label,) = labels.values()
-    return {"verdict": label}
 
 
 def _is_useful(verdict: Verdict) -> bool:
@@ -77,8 +72,8 @@ def _value(verdicts: Sequence[Verdict], _: Options) -> float:
     return fsum(precisions) / counted(useful) if useful else 0.0
 
 
-_WITH_REASONS = Assessment(
-    fields={"verdict": ("yes", "no")}, system=_ANALYSIS, reasons=True, read=_read, view=_VIEW, units="passages"
+_ASSESSMENT = Assessment(
+    fields={"verdict": ("yes", "no")}, system=_ANALYSIS, reasons=True, read=as_verdict, view=_VIEW, units="passages"
 )
 
 SCORER = Scorer(
@@ -91,31 +86,15 @@ SCORER = Scorer(
     direction=Direction.HIGHER_IS_BETTER,
     needs=("input", "output", "context"),
     options=Options,
-    bands=(
-        Band("no useful passage", 0.0, 0.0),
-        Band("useful passages come late", 0.1, 0.3),
-        Band("useful passages among others", 0.4, 0.6),
-        Band("useful passages mostly first", 0.7, 0.9999),
-        Band("useful passages first", 1.0, 1.0),
+    bands=five_bands(
+        "no useful passage",
+        "useful passages come late",
+        "useful passages among others",
+        "useful passages mostly first",
+        "useful passages first",
     ),
     step_schemas={"analyzeStepResult": ContextPrecisionAnalysis.model_json_schema(mode="serialization")},
-    inquiries=(
-        Inquiry(
-            subject=context_passages,
-            assessments={
-                Strategy.THREE_STEP: _WITH_REASONS,
-                Strategy.SINGLE_CALL: _WITH_REASONS,
-                Strategy.LABELS: Assessment(
-                    fields={"label": ("yes", "no")},
-                    system=_ANALYSIS,
-                    reasons=False,
-                    read=_read,
-                    view=_VIEW,
-                    units="passages",
-                ),
-            },
-        ),
-    ),
+    inquiries=(Inquiry(subject=context_passages, assessments=by_every_strategy(_ASSESSMENT)),),
     selected=None,
     assessed=_assessed,
     value=_value,

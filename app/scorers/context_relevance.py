@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from app.domain.request import Options, Strategy
 from app.domain.run import Direction
 from app.judge.exhibit import OUTPUT
-from app.judge.scorer import Assessment, Band, Inquiry, Scorer, View
+from app.judge.scorer import Assessment, Inquiry, Scorer, View, five_bands
 from app.judge.subject import context_passages
 from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
@@ -124,12 +124,12 @@ SCORER = Scorer(
     direction=Direction.HIGHER_IS_BETTER,
     needs=("input", "output", "context"),
     options=Options,
-    bands=(
-        Band("not relevant", 0.0, 0.0),
-        Band("hardly relevant", 0.1, 0.3),
-        Band("partly relevant", 0.4, 0.6),
-        Band("mostly relevant", 0.7, 0.9999),
-        Band("relevant and used throughout", 1.0, 1.0),
+    bands=five_bands(
+        "not relevant",
+        "hardly relevant",
+        "partly relevant",
+        "mostly relevant",
+        "relevant and used throughout",
     ),
     step_schemas={"analyzeStepResult": ContextRelevanceAnalysis.model_json_schema(mode="serialization")},
     inquiries=(

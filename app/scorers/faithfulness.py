@@ -1,14 +1,14 @@
 """Faithfulness: which share of a text's claims the context supports (higher is better)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from app.domain.request import Options, Strategy
+from app.domain.request import Options
 from app.domain.run import Direction, Span
-from app.judge.claims import CLAIMS, Claims, found_claims
+from app.judge.claims import BY_PASSAGES, NO_FACT, Claims, checked_against, found_claims
 from app.judge.exhibit import CONTEXT
-from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer, View
-from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
+from app.judge.scorer import Example, Examples, Scorer, five_bands
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, quoting
 
 
 class FaithfulnessVerdict(Sureness):
@@ -30,22 +30,17 @@ class FaithfulnessAnalysis(Analysis):
     verdicts: list[FaithfulnessVerdict]
 
 
-_GROUNDS = """\
-Go by the passages alone and not by what you know. Names, numbers, dates, amounts and negations must agree; other \
-words for the same are fine. Passages may support a claim together."""
-
 _ANALYSIS = f"""\
 You check claims against the passages of a context: decide on each claim.
 yes: passages say so, or it follows from them. no: a passage says otherwise. unsure: they do not tell, however true \
 the claim may be.
-{_GROUNDS}"""
+{BY_PASSAGES}"""
 
 _LABELLING = f"""\
 You check a text against the passages of a context: decide on each segment.
 yes: passages say all that it states, or it follows from them. no: a passage says otherwise. unsure: they do not tell \
-all of it, however true it may be. none: it states no fact, as an opinion, a question, an instruction, a greeting or \
-a heading.
-{_GROUNDS}"""
+all of it, however true it may be. none: it {NO_FACT}.
+{BY_PASSAGES}"""
 
 _EXPLANATION = """\
 You explain a faithfulness score to the person who asked for it, in two or three sentences: why it is what it is, \
@@ -62,20 +57,11 @@ _WORKED = (
     ("On Mondays it is open until noon.", "no", "P1 says that it is closed then.", (1,)),
     ("Shall we go there?", "none", "It is a question.", ()),
 )
+_EXAMPLES = Examples(
+    tuple(Example(text, {"verdict": label}, why, cited) for text, label, why, cited in _WORKED), _SHOWN
+)
 
-
-def _worked(field: str, units: Iterable[tuple[str, str, str, tuple[int, ...]]]) -> Examples:
-    return Examples(tuple(Example(text, {field: label}, why, cited) for text, label, why, cited in units), _SHOWN)
-
-
-_OF_CLAIMS = View(neighbours=False, question_limit=0, exhibits=(CONTEXT,), piecewise=True)
-_OF_SEGMENTS = View(exhibits=(CONTEXT,), piecewise=True)
 _VERDICTS = ("yes", "no", "unsure")
-
-
-def _read(labels: Mapping[str, str]) -> Mapping[str, str] | None:
-    (label,) = labels.values()
-    return None if label == "none" else {"verdict": label}
 
 
 def _assessed(verdicts: Sequence[Verdict]) -> FaithfulnessAnalysis:
@@ -84,10 +70,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> FaithfulnessAnalysis:
             "verdicts": [
                 {
                     "verdict": verdict.labels["verdict"],
-                    "reason": verdict.reason,
-                    **sureness(verdict),
-                    "claim": verdict.item.text,
-                    "span": {"start": verdict.item.start, "end": verdict.item.end},
+                    **quoting(verdict, "claim"),
                     "passages": [] if verdict.labels["verdict"] == "unsure" else list(verdict.cited),
                 }
                 for verdict in verdicts
@@ -112,49 +95,24 @@ SCORER = Scorer(
     direction=Direction.HIGHER_IS_BETTER,
     needs=("output", "context"),
     options=Options,
-    bands=(
-        Band("not supported by the context", 0.0, 0.0),
-        Band("hardly supported", 0.1, 0.3),
-        Band("partly supported", 0.4, 0.6),
-        Band("mostly supported", 0.7, 0.9999),
-        Band("fully supported by the context", 1.0, 1.0),
+    bands=five_bands(
+        "not supported by the context",
+        "hardly supported",
+        "partly supported",
+        "mostly supported",
+        "fully supported by the context",
     ),
     step_schemas={
         "preprocessStepResult": Claims.model_json_schema(mode="serialization"),
         "analyzeStepResult": FaithfulnessAnalysis.model_json_schema(mode="serialization"),
     },
     inquiries=(
-        Inquiry(
-            preprocess=CLAIMS,
-            assessments={
-                Strategy.THREE_STEP: Assessment(
-                    fields={"verdict": _VERDICTS},
-                    system=_ANALYSIS,
-                    reasons=True,
-                    read=_read,
-                    view=_OF_CLAIMS,
-                    cites=CONTEXT,
-                    units="claims",
-                    examples=_worked("verdict", _WORKED[:-1]),
-                ),
-                Strategy.SINGLE_CALL: Assessment(
-                    fields={"verdict": (*_VERDICTS, "none")},
-                    system=_LABELLING,
-                    reasons=True,
-                    read=_read,
-                    view=_OF_SEGMENTS,
-                    cites=CONTEXT,
-                    examples=_worked("verdict", _WORKED),
-                ),
-                Strategy.LABELS: Assessment(
-                    fields={"label": (*_VERDICTS, "none")},
-                    system=_LABELLING,
-                    reasons=False,
-                    read=_read,
-                    view=_OF_SEGMENTS,
-                    examples=_worked("label", _WORKED),
-                ),
-            },
+        checked_against(
+            CONTEXT,
+            _VERDICTS,
+            claims=_ANALYSIS,
+            segments=_LABELLING,
+            examples=_EXAMPLES,
         ),
     ),
     selected=found_claims,

@@ -1,14 +1,14 @@
 """Hallucination: which share of a text's claims has nothing behind it in the context (lower is better)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.domain.request import Options, Strategy
+from app.domain.request import Options
 from app.domain.run import Direction, Span
-from app.judge.claims import CLAIMS, Claims, found_claims
+from app.judge.claims import Claims, checked_against, found_claims
 from app.judge.exhibit import CONTEXT
-from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer, View
-from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
+from app.judge.scorer import Example, Examples, Scorer, five_bands
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, quoting
 
 
 class HallucinationVerdict(Sureness):
@@ -66,14 +66,10 @@ _WORKED = (
     ("It is the loveliest museum there is.", "opinion", "It is a matter of taste.", ()),
     ("Shall we go there?", "none", "It is a question.", ()),
 )
+_EXAMPLES = Examples(
+    tuple(Example(text, {"verdict": label}, why, cited) for text, label, why, cited in _WORKED), _SHOWN
+)
 
-
-def _worked(field: str, units: Iterable[tuple[str, str, str, tuple[int, ...]]]) -> Examples:
-    return Examples(tuple(Example(text, {field: label}, why, cited) for text, label, why, cited in units), _SHOWN)
-
-
-_OF_CLAIMS = View(neighbours=False, question_limit=0, exhibits=(CONTEXT,), piecewise=True)
-_OF_SEGMENTS = View(exhibits=(CONTEXT,), piecewise=True)
 # Where the context is judged in pieces the first of these counts that any piece calls for: ground in one is ground.
 _FOUND = ("supported", "contradicted", "opinion", "unsupported")
 
@@ -92,10 +88,7 @@ def _assessed(verdicts: Sequence[Verdict]) -> HallucinationAnalysis:
                 {
                     "verdict": verdict.labels["verdict"],
                     "kind": verdict.labels.get("kind"),
-                    "reason": verdict.reason,
-                    **sureness(verdict),
-                    "claim": verdict.item.text,
-                    "span": {"start": verdict.item.start, "end": verdict.item.end},
+                    **quoting(verdict, "claim"),
                     "passages": [] if verdict.labels.get("kind") == "unsupported" else list(verdict.cited),
                 }
                 for verdict in verdicts
@@ -127,49 +120,25 @@ SCORER = Scorer(
     direction=Direction.LOWER_IS_BETTER,
     needs=("output", "context"),
     options=Options,
-    bands=(
-        Band("no hallucination", 0.0, 0.0),
-        Band("a few claims without ground", 0.1, 0.3),
-        Band("many claims without ground", 0.4, 0.6),
-        Band("mostly hallucinated", 0.7, 0.9999),
-        Band("hallucinated throughout", 1.0, 1.0),
+    bands=five_bands(
+        "no hallucination",
+        "a few claims without ground",
+        "many claims without ground",
+        "mostly hallucinated",
+        "hallucinated throughout",
     ),
     step_schemas={
         "preprocessStepResult": Claims.model_json_schema(mode="serialization"),
         "analyzeStepResult": HallucinationAnalysis.model_json_schema(mode="serialization"),
     },
     inquiries=(
-        Inquiry(
-            preprocess=CLAIMS,
-            assessments={
-                Strategy.THREE_STEP: Assessment(
-                    fields={"verdict": _FOUND},
-                    system=_ANALYSIS,
-                    reasons=True,
-                    read=_read,
-                    view=_OF_CLAIMS,
-                    cites=CONTEXT,
-                    units="claims",
-                    examples=_worked("verdict", _WORKED[:-1]),
-                ),
-                Strategy.SINGLE_CALL: Assessment(
-                    fields={"verdict": (*_FOUND, "none")},
-                    system=_LABELLING,
-                    reasons=True,
-                    read=_read,
-                    view=_OF_SEGMENTS,
-                    cites=CONTEXT,
-                    examples=_worked("verdict", _WORKED),
-                ),
-                Strategy.LABELS: Assessment(
-                    fields={"label": (*_FOUND, "none")},
-                    system=_LABELLING,
-                    reasons=False,
-                    read=_read,
-                    view=_OF_SEGMENTS,
-                    examples=_worked("label", _WORKED),
-                ),
-            },
+        checked_against(
+            CONTEXT,
+            _FOUND,
+            claims=_ANALYSIS,
+            segments=_LABELLING,
+            read=_read,
+            examples=_EXAMPLES,
         ),
     ),
     selected=found_claims,

@@ -26,6 +26,17 @@ def new_run(scorer_id: str = "bias", **fields: Any) -> Run:
     )
 
 
+def request_of(output: Any, scorer_id: str = "bias", **fields: Any) -> RunRequest:
+    return RunRequest(
+        scorer_id=scorer_id,
+        output=output,
+        options=fields.pop("options", {}),
+        model="fake/judge",
+        timeout_ms=60_000,
+        **fields,
+    )
+
+
 class Bench:
     """One judge with its surroundings, for one or more runs."""
 
@@ -48,14 +59,7 @@ class Bench:
         **request: Any,
     ) -> Run:
         judged_by = SCORERS[scorer] if isinstance(scorer, str) else scorer
-        asked = RunRequest(
-            scorer_id=judged_by.id,
-            output=output,
-            options=request.pop("options", {}),
-            model="fake/judge",
-            timeout_ms=60_000,
-            **request,
-        )
+        asked = request_of(output, judged_by.id, **request)
         return await judge_run(
             run or new_run(judged_by.id),
             asked,

@@ -41,9 +41,9 @@ def test_a_fixed_sentence_is_in_the_language_asked_or_of_the_text(tag: str | Non
 
 
 def test_the_judge_is_told_a_language_by_name_and_tag() -> None:
-    assert told(None) == "the language of the numbered lines"
-    assert told("pt-BR") == "Portuguese (pt-BR)"
-    assert told("uz") == "the language with the BCP 47 tag uz"
+    assert told(None, "the numbered lines") == "the language of the numbered lines"
+    assert told("pt-BR", "the numbered lines") == "Portuguese (pt-BR)"
+    assert told("uz", "the numbered lines") == "the language with the BCP 47 tag uz"
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())

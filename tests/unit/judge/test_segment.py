@@ -47,7 +47,7 @@ def test_cuts_where_a_reader_would(text: str, expected: list[str] | int) -> None
 
 def test_spans_count_code_points() -> None:
     text = "👩‍🚀 flies. e\u0301tude. \u200bNext."
-    assert [text[start:end] for start, end, _ in segments_of(text)] == ["👩‍🚀 flies.", "e\u0301tude.", "\u200bNext."]
+    assert [text[start:end] for start, end, *_ in segments_of(text)] == ["👩‍🚀 flies.", "e\u0301tude.", "\u200bNext."]
 
 
 ALPHABET = st.sampled_from("aB1.!?。？」「\"'()“”-• \n\r\t\u3000\x85é\u0301한日😀\u200d🇫🇷🏽\u200b")

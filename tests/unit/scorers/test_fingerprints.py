@@ -21,6 +21,19 @@ from tests.unit.fakes import Obedient, ScriptedModel, telling
 from tests.unit.judge.runs import SCORERS, Bench
 
 CONTEXT = ["Tea was drunk.\nIt rained; it snowed.", "", "はい。"]
+INPUTS: dict[str, tuple[str, Any]] = {
+    "context": ("context", CONTEXT),
+    "groundTruth": ("ground_truth", "It rained all day. Tea was drunk; coffee was not."),
+    "metadata.noisyInput": ("noisy_input", "Waht was drnuk? My cat says hi."),
+}
+OPTIONS = {
+    "rubric": {
+        "criteria": [
+            {"id": "short", "description": "It is short."},
+            {"id": "tea", "description": "It names\na drink.", "required": True, "weight": 2.5},
+        ]
+    }
+}
 KNOWN: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("fingerprints.json").read_text())
 TEXTS = [
     {"output": "Tea is best. It rained. They are lazy! Who said so? Nobody did. Go away. I like it. The end."},
@@ -38,9 +51,10 @@ async def fingerprint(scorer_id: str) -> str:
             turn = cycle(range(7))
             good = Obedient(lambda _, labels, turn=turn: labels[-1 - next(turn) % len(labels)])
             bench = Bench(ScriptedModel(telling(good, SHARES)))
-            request = {**text, "options": {**text.get("options", {}), "strategy": strategy.value, **more}}
-            if "context" in SCORERS[scorer_id].needs:
-                request["context"] = CONTEXT
+            options = {**text.get("options", {}), "strategy": strategy.value, **more, **OPTIONS.get(scorer_id, {})}
+            request = {**text, "options": options}
+            needs = SCORERS[scorer_id].needs
+            request |= {name: given for need, (name, given) in INPUTS.items() if need in needs}
             run = await bench.score(scorer=scorer_id, **request)
             assert run.status in {RunStatus.COMPLETED, RunStatus.NOT_SCORABLE}
             seen.append([[prompt.system, prompt.user, prompt.schema] for prompt in bench.model.prompts])

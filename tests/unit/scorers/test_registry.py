@@ -69,7 +69,7 @@ def test_a_number_between_two_bands_belongs_to_the_upper(scorer: Measure) -> Non
 @pytest.mark.parametrize("scorer", [one for one in SCORERS.values() if isinstance(one, Scorer)], ids=lambda one: one.id)
 def test_what_a_judge_is_asked_is_complete(scorer: Scorer) -> None:
     assert scorer.uses_judge
-    assert scorer.needed(scorer.options()) == scorer.needs
+    assert scorer.needed(scorer.options.model_construct()) == scorer.needs
     assert scorer.strategies == tuple(Strategy)
     assert (scorer.selected is None) == ("preprocessStepResult" not in scorer.step_schemas)
     assert scorer.selected is not None or all(inquiry.preprocess is None for inquiry in scorer.inquiries)
