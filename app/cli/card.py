@@ -13,13 +13,14 @@ BAR_CELLS = 20
 COLOURS = {
     "lower_is_better": {"yes": BAD, "no": GOOD},
     "higher_is_better": {
-        **dict.fromkeys(("yes", "high"), GOOD),
-        **dict.fromkeys(("unsure", "medium", "low"), DOUBTFUL),
-        **dict.fromkeys(("no", "none"), BAD),
+        **dict.fromkeys(("yes", "high", "exact", "semantic", "impact none", "impact minimal"), GOOD),
+        **dict.fromkeys(("unsure", "medium", "low", "partial", "extra", "impact moderate"), DOUBTFUL),
+        **dict.fromkeys(("no", "none", "missing", "contradicted", "issue", "impact significant", "impact severe"), BAD),
     },
 }
 KINDS = ("severity", "element", "category", "kind")
-QUOTED = ("opinion", "text", "claim", "statement")
+QUOTED = ("opinion", "text", "claim", "statement", "id", "dimension")
+CLAIMS_OF_REFERENCE = ("context-recall", "answer-similarity")  # scorers whose claims stand in the reference answer
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -27,7 +28,9 @@ def card(run: dict[str, Any], text: str) -> RenderableType:
     """Return what a terminal shows of a run; `text` is what was scored, which spans refer to."""
     verdicts = _verdicts(run)
     colours = COLOURS[run["direction"]]
-    parts: list[RenderableType] = [_headline(run), _marked(text, verdicts, colours)]
+    elsewhere = run["scorerId"] in CLAIMS_OF_REFERENCE
+    in_text = [verdict for verdict in verdicts if not (elsewhere and "claim" in verdict)]
+    parts: list[RenderableType] = [_headline(run), _marked(text, in_text, colours)]
     if verdicts:
         parts.append(_table(verdicts, colours))
     for label, detail in (("Reason", run.get("reason")), ("Failed", _error(run))):
@@ -46,7 +49,7 @@ def card(run: dict[str, Any], text: str) -> RenderableType:
 def _verdicts(run: dict[str, Any]) -> list[dict[str, Any]]:
     result = run.get("analyzeStepResult") or {}
     verdicts: list[dict[str, Any]] = result.get("results") or result.get("verdicts") or []
-    return verdicts
+    return [*verdicts, *result.get("extras", ()), *result.get("issues", ())]
 
 
 def _headline(run: dict[str, Any]) -> Text:
@@ -78,6 +81,8 @@ def _marked(text: str, verdicts: list[dict[str, Any]], colours: dict[str, str]) 
 
 
 def _label(verdict: dict[str, Any]) -> str:
+    if "impact" in verdict:
+        return f"impact {verdict['impact']}"
     return str(verdict.get("result") or verdict.get("verdict") or verdict.get("relevance") or "")
 
 

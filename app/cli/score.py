@@ -28,6 +28,9 @@ InputOption = Annotated[str | None, typer.Option("--input", "-i", help="What the
 ContextOption = Annotated[
     list[str] | None, typer.Option("--context", "-c", help="A passage that the text should rest on; again for more.")
 ]
+GroundTruthOption = Annotated[
+    str | None, typer.Option("--ground-truth", "-g", help="The reference answer that the text is compared with.")
+]
 ModelOption = Annotated[str | None, typer.Option("--model", "-m", help="The judge, as provider/name.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the runs as JSON.")]
 UrlOption = Annotated[str | None, typer.Option("--url", help="Where Assay runs; default: ASSAY_HOST and ASSAY_PORT.")]
@@ -38,13 +41,14 @@ def score(
     scorer: ScorerOption = DEFAULT_SCORERS,
     question: InputOption = None,
     context: ContextOption = None,
+    ground_truth: GroundTruthOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
     url: UrlOption = None,
 ) -> None:
     """Score a text with a running Assay; exit code 1 when a run fails."""
     request: dict[str, Any] = {"output": _read(text), "scorers": scorer}
-    given = {"input": question, "context": context or None, "model": model}
+    given = {"input": question, "context": context or None, "groundTruth": ground_truth, "model": model}
     request |= {key: value for key, value in given.items() if value is not None}
     address = (url or _own_url()).rstrip("/")
     try:

@@ -10,6 +10,11 @@ whatever the language of the rest; below are all of them:
   differ, else an opinion or unsupported (unsure); without any longer word none. It cites the passages that decide
 - a passage is of use (yes) when it shares a longer word with the answer (`A: ...`), of high relevance when with the
   question (`? ...`); an answer's segment is relevant (yes) when it shares one with the question
+- an answer meets a criterion (yes) when they share a longer word; it says a claim with all its longer words (exact in
+  the same words, else semantic; contradicted where numbers or a "not" differ), partial with some, else missing
+- a segment is added (yes) when it has a longer word and shares none with the reference answer (`G: ...`)
+- noise are the longer words of the noisy input (`N: ...`) that are not in the clean one (`Q: ...`) or the reference
+  answer; a segment with one stems from it (yes); the impact is none, minimal and so on by how many the answer has
 - toxic: "idiot" personal_attack, "clown" mockery, "vermin" hate_speech, "hush" dismissive, "beware" threat;
   severity: severe with "damned", mild with "silly", else moderate
 
@@ -24,7 +29,7 @@ from typing import Any
 
 QUESTION = re.compile(r"^\? (.*)$", re.MULTILINE)
 PASSAGE = re.compile(r"^P(\d{1,6}): (.*)$", re.MULTILINE)
-ANSWER = re.compile(r"^A: (.*)$", re.MULTILINE)
+EXHIBIT = re.compile(r"^([AGNQ]): (.*)$", re.MULTILINE)
 SEGMENT = re.compile(r"^\[(\d{1,6})\] (.*)$", re.MULTILINE)
 WORD = re.compile(r"\w+")
 
@@ -41,6 +46,7 @@ ELEMENTS = {
     "beware": "threat",
 }
 SEVERITIES = {"damned": "severe", "silly": "mild"}
+IMPACTS = ("none", "minimal", "moderate", "significant", "severe")
 NOTHING_FOUND = ("no", "none")
 
 
@@ -97,6 +103,25 @@ class Said:
         self.labels = {"yes" if used else "no", "high" if high else "none"}
         self.labels |= {"high_used" if used else "high_unused"} if high else set()
 
+    def is_said_by(self, answer: "Said") -> None:
+        """Take the label that tells what an answer makes of it, beside those it has."""
+        if not self.claims:
+            self.labels.add("none")
+        elif self.longer <= answer.longer:
+            said = "exact" if self.text.rstrip(".").lower() in answer.text.lower() else "semantic"
+            self.labels.add(said if self.agrees(answer) else "contradicted")
+        else:
+            self.labels.add("partial" if self.longer & answer.longer else "missing")
+
+    def adds_to(self, reference: "Said") -> None:
+        """Take the label that tells whether it says something else than a reference answer."""
+        self.labels = {"yes" if self.claims and not self.longer & reference.longer else "no"}
+
+    def stems_from(self, noise: frozenset[str], answer: "Said") -> None:
+        """Take the labels that tell what noise has done to it, and to an answer."""
+        impact = min(len(answer.longer & noise), len(IMPACTS) - 1)
+        self.labels = {"yes" if self.longer & noise else "no", IMPACTS[impact]}
+
 
 NOTHING = Said("")
 
@@ -109,13 +134,23 @@ def instance(schema: dict[str, Any], user: str) -> Any:
     for number, text in PASSAGE.findall(user):
         lines.setdefault(int(number), []).append(text)
     passages = {number: Said("\n".join(texts)) for number, texts in lines.items()}
-    answer = Said("\n".join(ANSWER.findall(user)))
+    exhibits = {mark: Said("\n".join(text for one, text in EXHIBIT.findall(user) if one == mark)) for mark in "AGNQ"}
     for said in segments.values():
-        if passages:
-            said.grounds(passages)
-        elif answer.text:
-            said.serves(question, answer)
+        _compare(said, question, passages, exhibits)
     return _Writer(schema, segments, question).value(schema, NOTHING, None)
+
+
+def _compare(said: Said, question: Said, passages: dict[int, Said], exhibits: dict[str, Said]) -> None:
+    answer, reference, noisy, clean = (exhibits[mark] for mark in "AGNQ")
+    if passages:
+        said.grounds(passages)
+    elif noisy.text:
+        said.stems_from(noisy.longer - clean.longer - reference.longer, answer)
+    elif reference.text:
+        said.adds_to(reference)
+    elif answer.text:
+        said.serves(question, answer)
+        said.is_said_by(answer)
 
 
 class _Writer:

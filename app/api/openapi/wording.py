@@ -5,8 +5,9 @@ WORDS: dict[str, dict[str, str]] = {
         "output": "The text that is scored: a string, or messages of which every text part is judged",
         "input": "What the output answers; scorers show it to the judge as context",
         "context": "Passages that the output should rest on, for scorers that need them",
-        "groundTruth": "The right answer, for scorers that need it",
-        "metadata": "Comes back on the run, and runs can be listed by it",
+        "groundTruth": "The reference answer, for scorers that need it",
+        "metadata": "Comes back on the run, and runs can be listed by it. A text under `noisyInput` is the input of "
+        "noise-sensitivity, and comes back only with the store policy `full`",
         "model": "One of the configured judge models; default: the server's",
         "mode": "`inline` answers with the finished run, `queued` at once",
         "runId": "An id of your own; default: a UUIDv7. The same id with the same body is the same run",

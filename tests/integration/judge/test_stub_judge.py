@@ -86,6 +86,23 @@ A: The floors are five.
 [2] The tower is green.
 [3] The foxes are lazy.
 </evidence-ab12>"""
+ADDING = """Decide.
+<evidence-ab12>
+G: The tower has 5 floors.
+[1] The tower is high.
+[2] Foxes sing there.
+[3] Hi.
+</evidence-ab12>"""
+NOISY = """Decide.
+<evidence-ab12>
+Q: How high is the tower?
+N: How hihg is the tower? Foxes bark.
+G: The tower has 5 floors.
+A: It has five floors. Foxes bark.
+[1] It has five floors.
+[2] Foxes bark.
+[3] Hi.
+</evidence-ab12>"""
 ANSWERING = """Decide.
 <evidence-ab12>
 ? How high is the tower?
@@ -93,6 +110,9 @@ ANSWERING = """Decide.
 [2] The foxes should sing.
 [3] Hi.
 </evidence-ab12>"""
+
+
+SAID = ["partial", "missing", "missing"]
 
 
 def label_map(*labels: str, count: int = 3) -> dict[str, Any]:
@@ -110,6 +130,10 @@ def label_map(*labels: str, count: int = 3) -> dict[str, Any]:
         ),
         (SERVING, label_map("yes", "no"), ["yes", "no", "no"]),
         (SERVING, label_map("high_used", "high_unused", "medium", "low", "none"), ["high_used", "high_unused", "none"]),
+        (SERVING, label_map("exact", "semantic", "contradicted", "partial", "missing", "none"), SAID),
+        (ADDING, label_map("no", "yes"), ["no", "yes", "no"]),
+        (NOISY, label_map("no", "yes"), ["no", "yes", "no"]),
+        (NOISY, label_map("none", "minimal", "moderate", "significant", "severe"), ["moderate"] * 3),
         (ANSWERING, label_map("yes", "unsure", "no", "none"), ["yes", "no", "none"]),
     ],
 )

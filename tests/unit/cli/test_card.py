@@ -1,6 +1,7 @@
 """A run in the terminal: score, marked spans, verdicts, and nothing that steers the terminal."""
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -72,6 +73,8 @@ def test_shows_score_band_text_verdict_reason_and_cost() -> None:
         ({"verdict": "yes", "kind": "unsupported", "claim": "Buses leave."}, "yes      unsupported  Buses leave."),
         ({"verdict": "no", "statement": "Buses leave."}, "no             Buses leave."),
         ({"relevance": "high", "number": 3}, "high           passage 3"),
+        ({"impact": "severe", "dimension": "accuracy"}, "impact severe        accuracy"),
+        ({"verdict": "no", "id": "is-polite", "required": True, "weight": 2.0}, "no             is-polite"),
     ],
 )
 def test_verdicts_of_every_shape_are_shown(verdict: dict[str, Any], shown: str) -> None:
@@ -95,6 +98,19 @@ def test_verdicts_of_every_shape_are_shown(verdict: dict[str, Any], shown: str) 
 def test_spans_are_marked_by_verdict(direction: str, result: str, style: str) -> None:
     marked = _marked(TEXT, [{"result": result, "span": {"start": 24, "end": 47}}], COLOURS[direction])
     assert [(str(span.style), span.start, span.end) for span in marked.spans] == [(style, 24, 47)]
+
+
+@pytest.mark.parametrize(("scorer", "marked"), [("answer-similarity", {"Old"}), ("faithfulness", {"The bus", "Old"})])
+def test_spans_that_point_into_the_reference_answer_are_not_marked(scorer: str, marked: set[str]) -> None:
+    claim = {"verdict": "exact", "claim": "The bus.", "reason": None, "span": {"start": 0, "end": 7}}
+    extra = {"verdict": "extra", "statement": "Old", "reason": None, "span": {"start": 24, "end": 27}}
+    found = run(
+        scorerId=scorer, direction="higher_is_better", analyzeStepResult={"verdicts": [claim], "extras": [extra]}
+    )
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    console.print(card(found, TEXT))
+    assert isinstance(console.file, io.StringIO)
+    assert set(re.findall("\x1b\\[4;\\d+m([^\x1b]*)", console.file.getvalue())) == marked
 
 
 def test_spans_count_code_points() -> None:

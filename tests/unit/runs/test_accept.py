@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from app.domain.errors import InvalidRequest
-from app.domain.request import MultiScoreRequest, ScoreRequest, Strategy
+from app.domain.request import MultiScoreRequest, ScoreRequest, StorePolicy, Strategy
+from app.domain.run import RunStatus
 from app.judge.scorer import Inquiry
-from app.runs.accept import accept, accept_many
+from app.runs.accept import accept, accept_many, new_run
 from app.scorers import load_scorers
+from tests.unit.fakes import FakeClock
 
 SCORERS = load_scorers()
 ONE_STRATEGY = replace(
@@ -80,3 +82,23 @@ def test_a_strategy_that_a_scorer_does_not_have_is_a_fault() -> None:
         accept_many(DEPS, body)
     assert [fault.pointer for fault in refused.value.faults] == ["#/options/strategy", "#/scorers/2/options/strategy"]
     assert "three_step" in refused.value.faults[0].detail
+
+
+@pytest.mark.parametrize("noisy", [None, 7, True, "", " \n"])
+def test_a_noisy_input_that_says_nothing_is_missing(noisy: Any) -> None:
+    body = {"groundTruth": "Tea.", "metadata": {"noisyInput": noisy}}
+    assert faults("noise-sensitivity", **body) == [("#/metadata/noisyInput", "missing")]
+    assert faults("noise-sensitivity", groundTruth="Tea.") == [("#/metadata/noisyInput", "missing")]
+
+
+@pytest.mark.parametrize("policy", list(StorePolicy))
+def test_a_noisy_input_goes_with_the_request_and_is_kept_as_other_texts_are(policy: StorePolicy) -> None:
+    metadata = {"team": "search", "noisyInput": "Tae?"}
+    body = ScoreRequest(output="A text.", ground_truth="Tea.", metadata=metadata, store=policy)
+    deps: Any = SimpleNamespace(
+        **vars(DEPS), clock=FakeClock(), policy=SimpleNamespace(run_timeout_ms=1_000, run_ttl_s=10)
+    )
+    accepted = accept(deps, body, "noise-sensitivity")
+    new = new_run(deps, "tenant", "run-00000001", body, accepted, RunStatus.RUNNING, "caller")
+    assert new.request.noisy_input == "Tae?"
+    assert new.run.metadata == (metadata if policy is StorePolicy.FULL else {"team": "search"})
