@@ -116,7 +116,7 @@ def _value(verdicts: Sequence[Verdict], options: RubricOptions) -> float:
     the required ones multiply, and the others are weighed by theirs.
     """
     met = [
-        counted(one for one in verdicts if one.place == place and _is_met(one))
+        min(1.0, counted(one for one in verdicts if one.place == place and _is_met(one)))
         for place in range(len(options.criteria))
     ]
     both = list(zip(options.criteria, met, strict=True))

@@ -61,6 +61,11 @@ def test_likely_verdicts_give_the_expected_score() -> None:
     assert SCORER.value(found, asked) == pytest.approx(0.5 * (1 + 3 + 0.25) / 5)
 
 
+def test_shares_that_do_not_add_up_to_1_exactly_give_no_more_than_1() -> None:
+    found = verdicts("yyy", options())
+    assert SCORER.value([one._replace(share=1.0000000000000002) for one in found], options()) == 1.0
+
+
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[RubricOptions, list[Verdict]]:
     criterion = st.fixed_dictionaries(
