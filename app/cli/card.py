@@ -13,13 +13,14 @@ BAR_CELLS = 20
 COLOURS = {
     "lower_is_better": {"yes": BAD, "no": GOOD},
     "higher_is_better": {
-        **dict.fromkeys(("yes", "high", "exact", "semantic", "impact none", "impact minimal"), GOOD),
+        **dict.fromkeys(("yes", "high", "full", "exact", "semantic", "impact none", "impact minimal"), GOOD),
         **dict.fromkeys(("unsure", "medium", "low", "partial", "extra", "impact moderate"), DOUBTFUL),
         **dict.fromkeys(("no", "none", "missing", "contradicted", "issue", "impact significant", "impact severe"), BAD),
     },
 }
 KINDS = ("severity", "element", "category", "kind")
-QUOTED = ("opinion", "text", "claim", "statement", "id", "dimension")
+LISTS = ("results", "verdicts", "extras", "issues", "requirements", "dimensions", "questions")
+QUOTED = ("opinion", "text", "claim", "statement", "id", "requirement", "dimension", "question")
 CLAIMS_OF_REFERENCE = ("context-recall", "answer-similarity")  # scorers whose claims stand in the reference answer
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -48,8 +49,7 @@ def card(run: dict[str, Any], text: str) -> RenderableType:
 
 def _verdicts(run: dict[str, Any]) -> list[dict[str, Any]]:
     result = run.get("analyzeStepResult") or {}
-    verdicts: list[dict[str, Any]] = result.get("results") or result.get("verdicts") or []
-    return [*verdicts, *result.get("extras", ()), *result.get("issues", ())]
+    return [verdict for name in LISTS for verdict in result.get(name) or []]
 
 
 def _headline(run: dict[str, Any]) -> Text:

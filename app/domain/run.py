@@ -11,7 +11,10 @@ from app.domain.model import Model
 from app.domain.request import MetadataValue
 
 VERBATIM_FIELDS = frozenset(
-    {"opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage", "matched", "missing"}
+    {
+        *("opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage", "matched", "missing"),
+        *("requirement", "question"),
+    }
 )
 """Names under which step results quote submitted texts; `store: result` blanks them."""
 

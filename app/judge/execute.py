@@ -191,7 +191,9 @@ class _Trial:
             return list(subjects)
         answers = dict(zip(questions, await self.ask(Step.PREPROCESS, list(questions.values())), strict=True))
         found = [
-            found_in(subject, inquiries[index], answers[index]) if index in answers else subject
+            inquiries[index].narrowed(found_in(subject, inquiries[index], answers[index]), self.options)
+            if index in answers
+            else subject
             for index, subject in enumerate(subjects)
         ]
         self.updated(

@@ -72,6 +72,11 @@ def _ground_truth(request: RunRequest, _: Any) -> Sequence[str]:
     return (request.ground_truth or "",)
 
 
+def _source(request: RunRequest, _: Any) -> Sequence[str]:
+    return (request.question or "",)
+
+
 CONTEXT = Exhibit("P{}:", "P1:, P2: and so on mark the passages of the context", _context)
 OUTPUT = Exhibit("A:", "A: marks the answer that was given", _output)
 GROUND_TRUTH = Exhibit("G:", "G: marks the reference answer", _ground_truth)
+SOURCE = Exhibit("S:", "S: marks the source", _source)

@@ -8,6 +8,7 @@ from app.domain.request import Options
 from app.domain.run import Direction
 from app.judge.evidence import Evidence
 from app.judge.exchange import prompt_for
+from app.judge.exhibit import OUTPUT
 from app.judge.fence import one_line
 from app.judge.language import told
 from app.judge.scorer import Scorer
@@ -58,7 +59,8 @@ def explanation_user(
 
     Raises ContextOverflow when not even one does.
     """
-    lines_to_follow = "the lines with -" if evidence.shows_output else "the numbered lines"
+    views = [inquiry.assessments[options.strategy].view for inquiry in scorer.inquiries]
+    lines_to_follow = "the lines with -" if any(OUTPUT in view.exhibits for view in views) else "the numbered lines"
     good = "lower" if scorer.direction is Direction.LOWER_IS_BETTER else "higher"
     shown = min(len(findings), MOST_FINDINGS)
     while True:

@@ -177,12 +177,14 @@ class Inquiry:
 
     `preprocess` is left out by the strategies of one call, whose assessments are about the subject's own units.
     Without any unit of an `essential` inquiry there is nothing to score, and no verdict is asked for.
+    `narrowed` chooses among what it found.
     """
 
     assessments: Mapping[Strategy, Assessment]
     preprocess: Selection | Extraction | None = None
     subject: Callable[[RunRequest, Any], Subject] = output_segments
     essential: bool = False
+    narrowed: Callable[[Subject, Any], Subject] = lambda found, _: found
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)

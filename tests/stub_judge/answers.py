@@ -8,6 +8,8 @@ whatever the language of the rest; below are all of them:
 - a claim: each part between semicolons of a segment that is no opinion and has a word of more than three letters
 - supported (yes) by a passage (`P2: ...`) that has all its longer words, contradicted (no) where numbers or a "not"
   differ, else an opinion or unsupported (unsure); without any longer word none. It cites the passages that decide
+- the source (`S: ...`) is such a passage
+- how well an answer meets its prompt: full when it has all longer words of the prompt, partial when some, else none
 - a passage is of use (yes) when it shares a longer word with the answer (`A: ...`), of high relevance when with the
   question (`? ...`); an answer's segment is relevant (yes) when it shares one with the question
 - an answer meets a criterion (yes) when they share a longer word; it says a claim with all its longer words (exact in
@@ -19,7 +21,7 @@ whatever the language of the rest; below are all of them:
   severity: severe with "damned", mild with "silly", else moderate
 
 Arrays of numbers list the segments that hold an opinion, or in an item the passages it cites; arrays of texts hold the
-claims of a segment; arrays of objects have one item for every number asked (or
+claims (or requirements, questions) of a segment; arrays of objects have one item for every number asked (or
 what minItems and maxItems pin); a property named by a number is about that segment; enums take the first label that
 the words call for, else "no", "none" or the first.
 """
@@ -30,6 +32,7 @@ from typing import Any
 QUESTION = re.compile(r"^\? (.*)$", re.MULTILINE)
 PASSAGE = re.compile(r"^P(\d{1,6}): (.*)$", re.MULTILINE)
 EXHIBIT = re.compile(r"^([AGNQ]): (.*)$", re.MULTILINE)
+SOURCE = re.compile(r"^(S): (.*)$", re.MULTILINE)
 SEGMENT = re.compile(r"^\[(\d{1,6})\] (.*)$", re.MULTILINE)
 WORD = re.compile(r"\w+")
 
@@ -131,13 +134,13 @@ def instance(schema: dict[str, Any], user: str) -> Any:
     segments = {int(number): Said(text) for number, text in SEGMENT.findall(user)}
     question = Said("\n".join(QUESTION.findall(user)))
     lines: dict[int, list[str]] = {}
-    for number, text in PASSAGE.findall(user):
-        lines.setdefault(int(number), []).append(text)
+    for number, text in PASSAGE.findall(user) + SOURCE.findall(user):
+        lines.setdefault(int(number) if number.isdecimal() else 1, []).append(text)
     passages = {number: Said("\n".join(texts)) for number, texts in lines.items()}
     exhibits = {mark: Said("\n".join(text for one, text in EXHIBIT.findall(user) if one == mark)) for mark in "AGNQ"}
     for said in segments.values():
         _compare(said, question, passages, exhibits)
-    return _Writer(schema, segments, question).value(schema, NOTHING, None)
+    return _Writer(schema, segments, question, exhibits["A"]).value(schema, NOTHING, None)
 
 
 def _compare(said: Said, question: Said, passages: dict[int, Said], exhibits: dict[str, Said]) -> None:
@@ -154,9 +157,10 @@ def _compare(said: Said, question: Said, passages: dict[int, Said], exhibits: di
 
 
 class _Writer:
-    def __init__(self, root: dict[str, Any], segments: dict[int, Said], question: Said) -> None:
+    def __init__(self, root: dict[str, Any], segments: dict[int, Said], question: Said, answer: Said) -> None:
         self.root = root
         self.question = question
+        self.answer = answer
         self.segments = segments
 
     def value(self, schema: dict[str, Any], said: Said, number: int | None) -> Any:
@@ -186,6 +190,9 @@ class _Writer:
         """Return the label that the words call for; one that may be unsure is about the question, if there is one."""
         if "unsure" in labels and self.question.text and not said.labels & {"unsure", "supported", "contradicted"}:
             return "yes" if said.longer & self.question.longer else "no" if said.longer else "none"
+        if "partial" in labels:
+            met = self.question.longer & self.answer.longer
+            return "full" if met == self.question.longer else "partial" if met else "none"
         return label(labels, said)
 
     def items(self, schema: dict[str, Any], said: Said, number: int | None) -> list[Any]:

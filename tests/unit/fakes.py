@@ -142,8 +142,8 @@ class Obedient:
     """Answers every prompt as its schema asks; item n gets the label that `choose` picks for its line.
 
     `choose(line, labels)` returns one of labels; for a selection these are "left" and "taken". A line makes as many
-    claims as it has parts between semicolons, and none when there is nothing to choose from for it ("left"). A verdict
-    cites every passage that may be cited.
+    claims (requirements, questions) as it has parts between semicolons, and none when there is nothing to choose from
+    for it ("left"). A verdict cites every passage that may be cited.
     """
 
     def __init__(self, choose: Callable[[str, list[str]], str]) -> None:
@@ -165,8 +165,9 @@ class Obedient:
         if "minItems" not in part:
             return {key: [number for number in numbers if self._choose(lines[number], ["left", "taken"]) == "taken"]}
         properties = dict(part["items"]["properties"])
-        if "claims" in properties:
-            return {key: [{"n": number, "claims": self._claims(lines[number])} for number in numbers]}
+        if statements := {"claims", "requirements", "questions"} & properties.keys():
+            (name,) = statements
+            return {key: [{"n": number, name: self._claims(lines[number])} for number in numbers]}
         cited = {"passages": properties.pop("passages")["items"]["enum"]} if "passages" in properties else {}
         fields = {name: field["enum"] for name, field in properties.items() if name not in {"n", "reason"}}
         return {

@@ -135,6 +135,10 @@ def label_map(*labels: str, count: int = 3) -> dict[str, Any]:
         (NOISY, label_map("no", "yes"), ["no", "yes", "no"]),
         (NOISY, label_map("none", "minimal", "moderate", "significant", "severe"), ["moderate"] * 3),
         (ANSWERING, label_map("yes", "unsure", "no", "none"), ["yes", "no", "none"]),
+        (SERVING, label_map("full", "partial", "none", count=1), ["none"]),
+        (SERVING.replace("five", "high"), label_map("full", "partial", "none", count=1), ["partial"]),
+        (SERVING.replace("are five", "have a tower high"), label_map("full", "partial", "none", count=1), ["full"]),
+        (GROUNDED.replace("P1", "S").replace("P3", "S"), label_map("yes", "no", "unsure", count=2), ["no", "yes"]),
     ],
 )
 def test_labels_that_compare(user: str, properties: dict[str, Any], expected: list[str]) -> None:

@@ -84,6 +84,20 @@ def test_verdicts_of_every_shape_are_shown(verdict: dict[str, Any], shown: str) 
         )
 
 
+def test_verdicts_of_several_lists_are_shown_and_spans_of_the_input_are_not_marked() -> None:
+    elsewhere = {"start": 0, "end": 9}
+    result = {
+        "requirements": [{"verdict": "no", "requirement": "Be kind.", "inputSpan": elsewhere, "reason": "Rude."}],
+        "dimensions": [{"verdict": "partial", "dimension": "tone", "reason": None}],
+        "questions": [{"verdict": "yes", "question": "Is it nine?", "inputSpan": elsewhere, "reason": "Told."}],
+        "coverage": 1.0,
+    }
+    shown = printed(run(direction="higher_is_better", analyzeStepResult=result))
+    for line in ("no             Be kind.     Rude.", "partial        tone", "yes            Is it nine?  Told."):
+        assert line in shown
+    assert _marked(TEXT, result["questions"], COLOURS["higher_is_better"]).spans == []  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("direction", "result", "style"),
     [

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -164,15 +165,17 @@ class FlyingCache(DictCache):
 @pytest.mark.parametrize("cache", list(CacheMode))
 async def test_scorers_of_one_request_share_one_extraction(cache: CacheMode) -> None:
     bench = Bench(obedient(), cache=FlyingCache())
-    request = {"context": CONTEXT, "cache": cache, "group": "request-1"}
+    request = {"input": "The tower is green. Foxes sing.", "context": CONTEXT, "cache": cache, "group": "request-1"}
     runs = await asyncio.gather(
         bench.score(TEXT, "faithfulness", **request, options={"language": "fr"}),
         bench.score(TEXT, "hallucination", **request, options={"scale": 10}),
+        bench.score(TEXT, "summarization", **request, options={"maxQuestions": 3}),
     )
-    assert [run.score for run in runs] == [0.3333, 6.667]
+    assert [run.score for run in runs] == [0.3333, 6.667, 0.3333]
     assert sorted(names(bench.model)).count("claims") == 1
-    assert sum(run.usage.judge_calls for run in runs) == 5
-    assert sum(run.usage.cache_hits for run in runs) == 1
+    assert len({json.dumps((run.preprocess_step_result or {})["items"]) for run in runs}) == 1
+    assert sum(run.usage.judge_calls for run in runs) == len(bench.model.prompts) == 9
+    assert sum(run.usage.cache_hits for run in runs) == 2
 
 
 @pytest.mark.anyio
@@ -376,6 +379,37 @@ async def test_findings_of_any_inquiry_are_explained() -> None:
     assert "[1] not so: It is short.\n" in bench.model.prompts[-1].user
     assert "[3] not so: One.\n" in bench.model.prompts[-1].user
     assert "Findings: 3 among 3 judged items" in bench.model.prompts[-1].user
+
+
+@pytest.mark.anyio
+async def test_what_preprocess_found_may_be_narrowed_down() -> None:
+    kept = replace(CLAIMS_INQUIRY, narrowed=lambda found, _: found._replace(items=found.items[1:]))
+    bench = Bench(ScriptedModel(Obedient(first)))
+    run = await bench.score("So; and so. Thus.", scorer(kept))
+    assert run.preprocess_step_result == {"found": [["and so.", "Thus."]]}
+    assert run.coverage == Coverage(asked=2, judged=2)
+
+
+@pytest.mark.anyio
+async def test_reasons_are_in_the_language_of_what_is_scored() -> None:
+    def last(_: str, labels: list[str]) -> str:
+        return labels[-1]
+
+    bench = Bench(ScriptedModel(Obedient(last)))
+    await bench.score("So.", scorer(CRITERIA_INQUIRY, TRUTH_INQUIRY), ground_truth="One.")
+    _, criteria, _, explanation = (prompt.user for prompt in bench.model.prompts)
+    assert criteria.startswith("Write reasons in the language of the answer (A:).\n")
+    assert explanation.startswith("Write in the language of the lines that begin with -.\n")
+
+    bench = Bench(ScriptedModel(Obedient(last)))
+    await bench.score("So.", scorer(replace(TRUTH_INQUIRY, preprocess=None)), ground_truth="One.")
+    assert len(bench.model.prompts) == 2
+    assert all(" in the language of the numbered lines.\n" in prompt.user for prompt in bench.model.prompts)
+
+    bench = Bench(ScriptedModel(Obedient(last)))
+    await bench.score("So.", scorer(CRITERIA_INQUIRY), options={"language": "fr"})
+    assert len(bench.model.prompts) == 2
+    assert all(" in French (fr).\n" in prompt.user for prompt in bench.model.prompts)
 
 
 def test_a_scorer_takes_the_strategies_that_all_its_inquiries_take() -> None:
