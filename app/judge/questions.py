@@ -12,6 +12,7 @@ from app.judge.fence import fence_of
 from app.judge.reading import Assessed, confidence, merged
 from app.judge.reply_schema import MOST_ENUMERATED
 from app.judge.scorer import Assessment, Extraction, Inquiry, Scorer, Selection, View
+from app.judge.segment import Segments, segments_of
 from app.judge.step import Asker
 from app.judge.subject import Subject
 from app.judge.task import Answer, Task, assessment_task, extraction_task, selection_task
@@ -39,7 +40,8 @@ class Question(Generic[Answer]):
 class Questions:
     """Makes one run's questions; `asker` asks those that are the scorer's own.
 
-    `shared` returns the asker of an extraction. `shown` keeps what was made to be shown, since steps share it.
+    `shared` returns the asker of an extraction. `shown` keeps what was made to be shown, since steps share it, and
+    `cut` the segments of exhibits, since other runs do.
     """
 
     request: RunRequest
@@ -50,6 +52,7 @@ class Questions:
     asker: Asker
     shared: Callable[[Extraction], Asker]
     shown: dict[tuple[int, View], Evidence] = field(default_factory=dict)
+    cut: list[Segments] = field(default_factory=list)
 
     def for_preprocess(self, preprocess: Selection | Extraction, subject: Subject) -> Question[Any]:
         """Return the question of a preprocess step."""
@@ -94,6 +97,7 @@ class Questions:
 
     def _evidence(self, subject: Subject, view: View) -> Evidence:
         exhibits = [(exhibit, list(exhibit.texts(self.request, self.options))) for exhibit in view.exhibits]
+        self.cut.extend(segments_of(text) for _, texts in exhibits for text in texts)
         fenced = json.dumps([subject.text, *(texts for _, texts in exhibits)]) if exhibits else subject.text
         question = self.request.question or ""
         return Evidence(

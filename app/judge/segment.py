@@ -11,8 +11,10 @@ import re
 import unicodedata
 from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import structlog
 from sentencex import get_sentence_boundaries
@@ -35,6 +37,8 @@ _ORDINARY_WORD = re.compile(r"\b(?:May|no|art|miss|ill|me|ok|OK|min|sec|etc)[.]\
 _CLOSING_QUOTES = "\"'”’»」』）)]"
 _OPENING_QUOTES = "\"'“‘«「『（(["
 
+_SHORT = 5_000  # code points, cut in about a millisecond
+
 Bounds = tuple[int, int]
 NOTHING_KNOWN: Mapping[str, Any] = MappingProxyType({})
 
@@ -51,18 +55,39 @@ class Segment(NamedTuple):
     known: Mapping[str, Any] = NOTHING_KNOWN
 
 
-def segments_of(text: str) -> list[Segment]:
-    """Return the segments of text, in order.
+class Segments(list[Segment]):
+    """The segments of one text; runs that need them at the same time have the same ones, and nobody changes them."""
+
+
+_in_use: WeakValueDictionary[str, Segments] = WeakValueDictionary()
+_cutting = Lock()
+
+
+def segments_of(text: str) -> Segments:
+    """Return the segments of text, in order; cut once for all who hold them at the same time.
 
     They never overlap, none is blank or begins or ends with whitespace, and together they hold every code point that
     is not whitespace. None is longer than MAX_SEGMENT code points.
     """
-    return [
-        Segment(start, end, text[start:end])
-        for line in _LINE.finditer(text)
-        for bounds in _joined(text, list(_sentences(text, line.start(), line.end())))
-        for start, end in _pieces(text, *bounds)
-    ]
+    # Who needs a long text waits for another thread that cuts it; the event loop only ever asks for short ones.
+    if len(text) <= _SHORT:
+        return _shared(text)
+    with _cutting:
+        return _shared(text)
+
+
+def _shared(text: str) -> Segments:
+    segments = _in_use.get(text)
+    if segments is None:
+        segments = _in_use[text] = Segments(_segments(text))
+    return segments
+
+
+def _segments(text: str) -> Iterator[Segment]:
+    for line in _LINE.finditer(text):
+        for bounds in _joined(text, list(_sentences(text, line.start(), line.end()))):
+            for start, end in _pieces(text, *bounds):
+                yield Segment(start, end, text[start:end])
 
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[Bounds]:

@@ -1,5 +1,6 @@
 """Fakes of the core's ports, for unit tests."""
 
+import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -113,6 +114,18 @@ class DictCache:
     async def forget(self, keys: list[str]) -> None:
         for key in keys:
             self.stored.pop(key, None)
+
+
+class FlyingCache(DictCache):
+    """A cache in which equal questions under way at once are asked once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.locks: dict[str, asyncio.Lock] = {}
+
+    async def answer(self, key: str, mode: CacheMode, ask: Any) -> Any:
+        async with self.locks.setdefault(key, asyncio.Lock()):
+            return await super().answer(key, mode, ask)
 
 
 class TelemetryLog:

@@ -17,7 +17,7 @@ from app.judge.exhibit import OUTPUT
 from app.judge.scorer import Assessment, Band, Inquiry, Scorer, Selection, View
 from app.judge.subject import ground_truth_segments, listed
 from app.ports import Prompt
-from tests.unit.fakes import DictCache, Obedient, Reply, ScriptedModel
+from tests.unit.fakes import DictCache, FlyingCache, Obedient, Reply, ScriptedModel
 from tests.unit.judge.runs import SCORERS, Bench
 
 TEXT = "The tower has four floors; it is green. Go there! Foxes sing."
@@ -147,18 +147,6 @@ async def test_a_document_is_not_shown_as_the_question_of_claims(question: str, 
 
 
 # --- shared work ------------------------------------------------------------------------------------------------------
-
-
-class FlyingCache(DictCache):
-    """A cache in which equal questions under way at once are asked once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.locks: dict[str, asyncio.Lock] = {}
-
-    async def answer(self, key: str, mode: CacheMode, ask: Any) -> Any:
-        async with self.locks.setdefault(key, asyncio.Lock()):
-            return await super().answer(key, mode, ask)
 
 
 @pytest.mark.anyio

@@ -1,4 +1,8 @@
 import asyncio
+import gc
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import pytest
@@ -7,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sentencex import get_sentence_boundaries
 
-from app.judge.segment import MAX_SEGMENT, segments_of
+from app.judge.segment import MAX_SEGMENT, Segment, Segments, _segments, segments_of
 
 
 def texts(text: str) -> list[str]:
@@ -160,3 +164,44 @@ def test_the_library_never_sees_much_at_once_nor_twice(unit: str, monkeypatch: p
     segments_of(unit * (length // len(unit)))
     assert max(seen) <= 4_000
     assert sum(seen) <= 2.5 * length
+
+
+@pytest.fixture
+def cuts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that are cut from now on."""
+    seen: list[str] = []
+
+    def cut(text: str) -> Iterator[Segment]:
+        seen.append(text)
+        return _segments(text)
+
+    monkeypatch.setattr("app.judge.segment._segments", cut)
+    return seen
+
+
+@pytest.mark.parametrize("length", [1, 1_000])
+def test_a_text_is_cut_once_as_long_as_somebody_holds_its_segments(length: int, cuts: list[str]) -> None:
+    def text() -> str:
+        return "One more sentence. " * length
+
+    held = segments_of(text())
+    assert segments_of(text()) is held
+    assert segments_of(text() + "Other.") is not held
+    assert cuts == [text(), text() + "Other."]
+    del held
+    gc.collect()
+    assert len(segments_of(text())) == length
+    assert cuts.count(text()) == 2
+
+
+def test_threads_that_need_a_long_text_at_once_wait_for_the_one_that_cuts_it(cuts: list[str]) -> None:
+    ready = threading.Barrier(4)
+
+    def cut() -> Segments:
+        ready.wait(10)
+        return segments_of("One more sentence. " * 2_000)
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: cut(), range(4)))
+    assert len(cuts) == 1
+    assert all(segments is found[0] for segments in found)
