@@ -63,6 +63,7 @@ bench: dev ## Throughput and overhead on this machine, with a stub judge
 	$(BIN)/python -m bench.inline
 	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.flood
+	$(BIN)/python -m bench.sharing
 
 mutants: ## Change formulas, parser and segmenter in 3,000 ways and count how many the tests notice; half an hour
 	@scripts/setup mutants

@@ -1,6 +1,6 @@
 """`python -m bench`: every speed bench, one after the other."""
 
-from bench import flood, inline, worker
+from bench import flood, inline, sharing, worker
 
 if __name__ == "__main__":
     inline.main()
@@ -8,3 +8,5 @@ if __name__ == "__main__":
     worker.main()
     print()
     flood.main()
+    print()
+    sharing.main()

@@ -40,6 +40,7 @@ class StubJudge:
         """Forget the script and all calls."""
         self.script.clear()
         self.total = 0
+        self.tokens = 0
         self.in_flight = 0
         self.max_in_flight = 0
         self.connections = 0
@@ -65,6 +66,7 @@ class StubJudge:
         """Return the counts and the last requests, as `GET /calls` shows them."""
         return {
             "total": self.total,
+            "tokens": self.tokens,
             "in_flight": self.in_flight,
             "max_in_flight": self.max_in_flight,
             "connections": self.connections,
@@ -199,7 +201,9 @@ class StubProtocol(asyncio.Protocol):
         elif rule.status is not None or rule.body is not None:
             self.send(rule.status or 200, rule.body if rule.body is not None else {}, rule)
         else:
-            self.send(200, _completion(rule, body, system, user), rule)
+            completion = _completion(rule, body, system, user)
+            self.stub.tokens += completion["usage"]["total_tokens"]
+            self.send(200, completion, rule)
 
     def send(self, status: int, body: Any, rule: Rule | None = None) -> None:
         """Write one answer; a body that is a string goes out as it is."""
