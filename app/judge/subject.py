@@ -35,6 +35,12 @@ def listed(texts: Sequence[str], known: Sequence[Mapping[str, Any]] | None = Non
     return Subject(json.dumps(texts), units, [index for index, unit in enumerate(units) if unit.text.strip()])
 
 
+def distinct(found: Subject, _: Any = None) -> Subject:
+    """Return what was found with equal texts asked about once, where they come first."""
+    first = {found.units[index].text: index for index in reversed(found.items)}
+    return found._replace(items=sorted(first.values()))
+
+
 def output_segments(request: RunRequest, _: Any) -> Subject:
     """Return the segments of the output."""
     return segments(request.text)

@@ -10,7 +10,7 @@ from app.domain.run import Direction, Span
 from app.judge.exhibit import OUTPUT
 from app.judge.scorer import Assessment, Band, Extraction, Inquiry, Scorer, View
 from app.judge.segment import Segment
-from app.judge.subject import Subject, input_segments, listed
+from app.judge.subject import Subject, distinct, input_segments, listed
 from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 DIMENSIONS = ("intent", "completeness", "tone", "format")
@@ -199,6 +199,7 @@ SCORER = Scorer(
         Inquiry(
             subject=input_segments,
             preprocess=REQUIREMENTS,
+            narrowed=distinct,
             assessments={
                 Strategy.THREE_STEP: Assessment(
                     fields={"verdict": ("yes", "no", "not_applicable")},

@@ -13,7 +13,7 @@ from app.judge.claims import CLAIMS, Claims, found_claims
 from app.judge.exhibit import OUTPUT, SOURCE
 from app.judge.scorer import Assessment, Band, Extraction, Inquiry, Scorer, View
 from app.judge.segment import Segment
-from app.judge.subject import Subject, input_segments
+from app.judge.subject import Subject, distinct, input_segments
 from app.judge.verdict import Sureness, Verdict, counted, sureness
 
 Read = Callable[[Mapping[str, str]], Mapping[str, str] | None]
@@ -78,10 +78,11 @@ QUESTIONS = Extraction(
     key="questions",
     system="""\
 You write questions about a text, by which a summary of it will be examined.
-Question: one that can be answered with yes or no, that the segment itself answers with yes, about a fact that a good \
-summary of the text would hold. One short sentence in the language of the text, with names in the place of pronouns, \
-so that it can be understood alone. One for each such fact.
-No question: about a detail, an example, a repetition, an aside, a heading or a remark about the text.""",
+Question: one that is answered with yes or no, and with yes by the segment itself, about a fact that a good summary of \
+the text would hold. One short sentence in the language of the text, with names in the place of pronouns, so that it \
+can be understood alone. One for each such fact, under the number of its segment only.
+No question: about what other segments say, a detail, an example, a repetition, an aside, a heading or a remark about \
+the text.""",
     view=View(question_limit=0),
 )
 
@@ -102,9 +103,10 @@ tell all of it, however true it may be. none: it states no fact, as an opinion, 
 {_GROUNDS}"""
 
 _EXAMINING = """\
-You examine what a summary (A:) holds of its source: decide on each question. The source answers all of them with yes.
-yes: the summary tells the same, or it follows from it. no: it says otherwise, or does not tell, even where the answer \
-is easy to guess."""
+You examine what a summary (A:) holds of its source: decide on each question. The source answers all of them, \
+and with yes where that is an answer.
+yes: the summary gives the same answer, or it follows from it. no: it gives another one, or none, even where the \
+answer is easy to guess."""
 
 _COVERING = """\
 You examine what a summary (A:) holds of its source: decide on each segment of the source.
@@ -139,6 +141,7 @@ def _source(request: RunRequest, options: SummarizationOptions) -> Subject:
 
 
 def _asked(questions: Subject, options: SummarizationOptions) -> Subject:
+    questions = distinct(questions)
     return questions._replace(items=spread(questions.items, options.max_questions))
 
 

@@ -11,8 +11,8 @@ from app.ports import Prompt
 from tests.unit.fakes import Obedient, Reply, ScriptedModel
 from tests.unit.judge.runs import Bench
 
-FILLER = "字" * 100 + "。"
-SOURCE = "\n".join([*[FILLER] * 20, "It has seven bells.", *[FILLER] * 20])
+FILLERS = [f"{number}{'字' * 100}。" for number in range(40)]
+SOURCE = "\n".join([*FILLERS[:20], "It has seven bells.", *FILLERS[20:]])
 OFF = {"includeReason": False}
 
 

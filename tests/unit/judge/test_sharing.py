@@ -1,7 +1,6 @@
 """What the runs of one request share: claims, asked for once, and segments, cut once."""
 
 import asyncio
-import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,8 +13,8 @@ from app.ports import Completion, Prompt
 from tests.unit.fakes import FlyingCache, Obedient, Reply, ScriptedModel
 from tests.unit.judge.runs import Bench
 
-OUTPUT = "The tower has four floors; it is green. Foxes sing."
 REQUEST: dict[str, Any] = {
+    "output": "The tower has four floors; it is green. Foxes sing.",
     "input": "The tower is green. Its keeper lives alone.",
     "context": ["The tower has five floors.", "Foxes bark."],
 }
@@ -40,13 +39,12 @@ def agreeing(prompt: Prompt) -> Reply:
 
 
 async def judged(bench: Bench, *scorers: str, **request: Any) -> list[Run]:
-    return await asyncio.gather(*(bench.score(OUTPUT, scorer, **REQUEST, **request) for scorer in scorers))
+    return await asyncio.gather(*(bench.score(scorer=scorer, **REQUEST | request) for scorer in scorers))
 
 
 @pytest.fixture
 def cuts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that are cut."""
-    gc.collect()  # what runs of other tests still hold
     seen: list[str] = []
 
     def cut(text: str) -> Iterator[Segment]:
@@ -75,8 +73,9 @@ async def test_three_scorers_ask_for_claims_once_and_judge_the_same_as_apart(cac
 
 @pytest.mark.anyio
 async def test_texts_are_cut_once_for_all_scorers(cuts: list[str]) -> None:
-    await judged(Bench(ScriptedModel(agreeing), cache=FlyingCache()), *TOGETHER, group="request-1")
-    assert sorted(cuts) == sorted([OUTPUT, REQUEST["input"], *REQUEST["context"]])
+    texts = {"output": "One bell rang.", "input": "One bell rang, not two.", "context": ["Two bells.", "They rang."]}
+    await judged(Bench(ScriptedModel(agreeing), cache=FlyingCache()), *TOGETHER, **texts, group="request-1")
+    assert sorted(cuts) == ["One bell rang, not two.", "One bell rang.", "They rang.", "Two bells."]
 
 
 @pytest.mark.anyio

@@ -1,6 +1,10 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from app.domain.request import RunRequest
 from app.judge.subject import (
     context_passages,
+    distinct,
     ground_truth_segments,
     input_segments,
     listed,
@@ -45,3 +49,12 @@ def test_inputs_that_are_missing_have_no_units() -> None:
     bare = RunRequest(scorer_id="any", output="One.", options={}, model="fake/judge", timeout_ms=1)
     for subject in (input_segments, ground_truth_segments, context_passages):
         assert list(subject(bare, None).items) == list(subject(bare, None).units) == []
+
+
+@given(st.lists(st.sampled_from("abc")), st.sets(st.integers(0, 20)))
+def test_equal_finds_are_asked_about_once_in_their_first_place(texts: list[str], left_out: set[int]) -> None:
+    asked = [index for index in range(len(texts)) if index not in left_out]
+    found = distinct(listed(texts)._replace(items=asked))
+    assert [texts[index] for index in found.items] == list(dict.fromkeys(texts[index] for index in asked))
+    assert found.items == sorted(found.items)
+    assert set(found.items) <= set(asked)
