@@ -11,7 +11,7 @@ from app.judge.exhibit import OUTPUT
 from app.judge.scorer import Assessment, Band, Extraction, Inquiry, Scorer, View
 from app.judge.segment import Segment
 from app.judge.subject import Subject, distinct, input_segments, listed
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 DIMENSIONS = ("intent", "completeness", "tone", "format")
 
@@ -46,7 +46,7 @@ class DimensionVerdict(Sureness):
     dimension: Literal["intent", "completeness", "tone", "format"]
 
 
-class PromptAlignmentAnalysis(Model):
+class PromptAlignmentAnalysis(Analysis):
     """What analyze finds: a verdict for every requirement and dimension that applies."""
 
     requirements: list[RequirementVerdict]
@@ -267,4 +267,5 @@ SCORER = Scorer(
         "pt": "A entrada não pede nada que uma resposta possa seguir.",
         "zh": "输入没有提出回答可以遵循的要求。",
     },
+    counts_shares=True,
 )

@@ -14,7 +14,7 @@ from app.judge.exhibit import OUTPUT, SOURCE
 from app.judge.scorer import Assessment, Band, Extraction, Inquiry, Scorer, View
 from app.judge.segment import Segment
 from app.judge.subject import Subject, distinct, input_segments
-from app.judge.verdict import Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 
 Read = Callable[[Mapping[str, str]], Mapping[str, str] | None]
 
@@ -63,7 +63,7 @@ class QuestionVerdict(Sureness):
     input_span: Span
 
 
-class SummarizationAnalysis(Model):
+class SummarizationAnalysis(Analysis):
     """What analyze finds: a verdict for every claim and question, and both shares in 0..1 (null without verdicts)."""
 
     alignment: float | None
@@ -288,4 +288,5 @@ SCORER = Scorer(
         "pt": "A fonte sustenta todas as afirmações deste resumo, que responde a todas as perguntas sobre ela.",
         "zh": "原文支持这份摘要的所有陈述，摘要也回答了关于原文的所有问题。",
     },
+    counts_shares=True,
 )
