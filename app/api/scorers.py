@@ -36,6 +36,9 @@ class ScorerDescription(Model):
     scorings: list[Scoring] = Field(description="The values of `options.scoring` that it takes")
     example_sets: list[ExampleSet] = Field(description="The values of `options.examples` that it takes")
     needs: list[str] = Field(description="Inputs without which the scorer refuses; some options change them")
+    needs_messages: bool = Field(
+        description="Whether `output` has to be messages; they may hold tool calls and no text then"
+    )
     uses_judge: bool = Field(description="Whether a judge model is asked; if not, runs have no `model` and no prompts")
     bands: list[BandDescription]
     options_schema: dict[str, Any] = Field(description="JSON schema of `options`")
@@ -50,6 +53,7 @@ def describe(scorer: Measure) -> ScorerDescription:
         description=scorer.description,
         direction=scorer.direction,
         needs=list(scorer.needs),
+        needs_messages=scorer.needs_messages,
         strategies=list(scorer.strategies),
         scorings=list(scorer.scorings),
         example_sets=list(scorer.example_sets),

@@ -20,7 +20,7 @@ COLOURS = {
 }
 KINDS = ("severity", "element", "category", "kind")
 LISTS = ("results", "verdicts", "extras", "issues", "requirements", "dimensions", "questions")
-QUOTED = ("opinion", "text", "claim", "statement", "id", "requirement", "dimension", "question")
+QUOTED = ("opinion", "text", "claim", "statement", "id", "requirement", "dimension", "question", "call", "tool")
 CLAIMS_OF_REFERENCE = ("context-recall", "answer-similarity")  # scorers whose claims stand in the reference answer
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -49,7 +49,8 @@ def card(run: dict[str, Any], text: str) -> RenderableType:
 
 def _verdicts(run: dict[str, Any]) -> list[dict[str, Any]]:
     result = run.get("analyzeStepResult") or {}
-    return [verdict for name in LISTS for verdict in result.get(name) or []]
+    verdicts = [verdict for name in LISTS for verdict in result.get(name) or []]
+    return verdicts + [{"verdict": "missing", **one} for one in result.get("missingCalls") or ()]
 
 
 def _headline(run: dict[str, Any]) -> Text:

@@ -49,8 +49,8 @@ class Violation(NamedTuple):
 class _Budget:
     """The steps that are left to one validation."""
 
-    def __init__(self, instance: Any) -> None:
-        self._left = MAX_STEPS
+    def __init__(self, instance: Any, steps: int) -> None:
+        self._left = steps
         self._sizes: dict[int, int] = {}
         self._measure(instance)
 
@@ -92,14 +92,14 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         raise WrongSchema(("unevaluatedProperties",))
 
 
-def violations(schema: Mapping[str, Any], instance: Any, most: int) -> list[Violation]:
-    """Return the first different violations, at most so many.
+def violations(schema: Mapping[str, Any], instance: Any, most: int, max_steps: int = MAX_STEPS) -> list[Violation]:
+    """Return the first different violations, at most so many, found within so many steps.
 
     Raises TooManySteps, and WrongSchema when a reference leads out of the schema or nowhere.
     """
     found: dict[Violation, None] = {}
     try:
-        token = _budget.set(_Budget(instance))
+        token = _budget.set(_Budget(instance, max_steps))
         try:
             for error in _bounded(_draft_of(schema))(schema, registry=Registry()).iter_errors(instance):
                 found[Violation(tuple(error.absolute_path), str(error.validator))] = None

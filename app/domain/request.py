@@ -3,10 +3,12 @@
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat, StringConstraints
+from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from app.domain.messages import Message, Messages, calls_in, text_of
 from app.domain.model import Model, NonBlankText, ShortText, Text
+from app.domain.parts import ToolCall
 
 RUN_ID_PATTERN = r"^[A-Za-z0-9_-]{8,64}$"
 RunId = Annotated[str, StringConstraints(pattern=RUN_ID_PATTERN)]
@@ -70,46 +72,9 @@ class ExampleSet(StrEnum):
     DEFAULT = "default"
 
 
-class Part(Model):
-    """A piece of a message; parts without `text` (images, tool calls) carry nothing to judge."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    type: ShortText = "text"
-    text: Text | None = None
-
-
-class Message(Model):
-    """A chat message in any of the usual shapes."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    role: ShortText
-    content: Text | Annotated[list[Part], Field(max_length=1_000)] | None = None
-
-    def texts(self) -> list[str]:
-        """Return the texts of every part, in order."""
-        if self.content is None:
-            return []
-        if isinstance(self.content, str):
-            return [self.content]
-        return [part.text for part in self.content if part.text]
-
-
-Messages = Annotated[list[Message], Field(min_length=1, max_length=1_000)]
-MESSAGE_BREAK = "\n\n"
-
-
-def text_of(content: str | list[Message]) -> str:
-    """Return the one text that spans refer to: all parts of all messages, joined by a blank line."""
-    if isinstance(content, str):
-        return content
-    return MESSAGE_BREAK.join(text for message in content for text in message.texts())
-
-
-def _refuse_textless(content: str | list[Message]) -> str | list[Message]:
-    if not text_of(content).strip():
-        raise PydanticCustomError("blank", "Send at least one message with a text that is not blank")
+def _refuse_empty(content: str | list[Message]) -> str | list[Message]:
+    if not text_of(content).strip() and not calls_in(content):
+        raise PydanticCustomError("blank", "Send at least one message with a text that is not blank, or a tool call")
     return content
 
 
@@ -123,7 +88,7 @@ class Sampling(Model):
 class ScoreRequest(Model):
     """Score one text with one scorer."""
 
-    output: Annotated[NonBlankText | Messages, AfterValidator(_refuse_textless)]
+    output: Annotated[NonBlankText | Messages, AfterValidator(_refuse_empty)]
     input: Text | Messages | None = None
     context: Annotated[list[Text], Field(max_length=1_000)] | None = None
     ground_truth: Text | None = None
@@ -227,6 +192,11 @@ class RunRequest(Model):
     def text(self) -> str:
         """The text that is scored; spans are code point offsets into it."""
         return text_of(self.output)
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The tool calls in the output."""
+        return calls_in(self.output)
 
     @property
     def question(self) -> str | None:

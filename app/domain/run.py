@@ -13,7 +13,7 @@ from app.domain.request import MetadataValue
 VERBATIM_FIELDS = frozenset(
     {
         *("opinion", "opinions", "text", "claim", "claims", "statement", "statements", "passage", "matched", "missing"),
-        *("requirement", "question"),
+        *("requirement", "question", "call"),
     }
 )
 """Names under which step results quote submitted texts; `store: result` blanks them."""

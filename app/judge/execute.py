@@ -131,13 +131,14 @@ class _Trial:
         self.run = run.model_copy(update=NOTHING_JUDGED)
         self.expected: list[Verdict] | None = None
         self.tally = Tally(model=judge.model.id, usage=run.usage)
-        self.size = sum(map(len, (request.text, request.question or "", request.ground_truth or "")))
-        self.size += sum(map(len, request.context or ()))
+        options = self.options.model_dump_json()
+        texts = (request.text, request.question or "", request.ground_truth or "", *(request.context or ()))
+        self.size = sum(map(len, (options, *texts, *(str(call.arguments) for call in request.tool_calls))))
         answers = Answers(
             cache=judge.cache,
             clock=judge.clock,
             deadline=deadline,
-            about=self.about(scorer.id, scorer.version, self.options.model_dump_json()),
+            about=self.about(scorer.id, scorer.version, options),
             run_id=run.run_id,
             mode=request.cache,
             kept=request.store is not StorePolicy.NONE,
@@ -213,10 +214,10 @@ class _Trial:
             for index, subject in enumerate(subjects)
             if subject.items
         }
-        answers = dict(zip(questions, await self.ask(Step.ANALYZE, list(questions.values())), strict=True))
+        asked = await self.ask(Step.ANALYZE, list(questions.values())) if questions else []
+        answers = dict(zip(questions, asked, strict=True))
         by_inquiry = [
-            verdicts_on(subject, assessments[index], answers[index]) if index in answers else []
-            for index, subject in enumerate(subjects)
+            verdicts_on(subject, assessments[index], answers.get(index, {})) for index, subject in enumerate(subjects)
         ]
         if self.run.preprocess_step_result is None:
             self.updated(preprocess_step_result=self.selected([[v.item for v in verdicts] for verdicts in by_inquiry]))
@@ -224,7 +225,8 @@ class _Trial:
         analysis = self.scorer.assessed(verdicts)
         if self.options.scoring is Scoring.EXPECTED:
             analysis = self.expect(
-                analysis, [Judged(subjects[index], assessments[index], answers[index]) for index in answers]
+                analysis,
+                [Judged(subject, assessments[index], answers.get(index, {})) for index, subject in enumerate(subjects)],
             )
         self.updated(analyze_step_result=analysis.model_dump(mode="json"), coverage=self.tally.coverage)
         await self.on_step(self.run, Step.ANALYZE)
@@ -307,7 +309,8 @@ class _Trial:
 
     def fixed(self, sentences: Mapping[str, str]) -> str:
         """Return the sentence in the reason's language."""
-        return fixed_sentence(sentences, self.options.language, self.scorer.scored(self.request))
+        text = self.scorer.scored(self.request) or self.request.question or ""
+        return fixed_sentence(sentences, self.options.language, text)
 
     def failed(self, failed: _StepFailed) -> Run:
         """Return the run as it ends by a failed step: no score, but all that was found before."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from app.judge.reading import Assessed, merged
 from app.judge.scorer import Assessment
 from app.judge.subject import Subject
-from app.judge.verdict import Verdict, WeighedUnit
+from app.judge.verdict import Verdict, WeighedUnit, verdicts_of_code
 
 Labels = Mapping[str, str]
 
@@ -43,7 +43,7 @@ def expected_on(judged: Judged) -> tuple[list[Verdict], list[WeighedUnit]]:
     Labels that make an item none at all leave their share out.
     """
     subject, assessment, answers = judged
-    verdicts: list[Verdict] = []
+    verdicts = verdicts_of_code(subject)
     weighed: list[WeighedUnit] = []
     for index in subject.items:
         unit, answer = subject.units[index], merged(answers[index], *assessment.first)

@@ -16,7 +16,7 @@ from app.judge.segment import Segments, segments_of
 from app.judge.step import Asker
 from app.judge.subject import Subject
 from app.judge.task import Answer, Task, assessment_task, extraction_task, selection_task
-from app.judge.verdict import Verdict
+from app.judge.verdict import Verdict, verdicts_of_code
 
 _LOGPROBS = {Scoring.HARD: 5, Scoring.EXPECTED: 20}
 """Likeliest tokens that are asked for: enough to tell how sure a label is, and enough for many labels."""
@@ -113,7 +113,8 @@ class Questions:
 def can_be_scored(inquiries: Sequence[Inquiry], subjects: Sequence[Subject]) -> bool:
     """Return whether there is something to ask about, and something of all that the score is about."""
     essential = [subject for inquiry, subject in zip(inquiries, subjects, strict=True) if inquiry.essential]
-    return any(subject.items for subject in subjects) and all(subject.items for subject in essential)
+    is_left = any(subject.items or subject.decided for subject in subjects)
+    return is_left and all(subject.items for subject in essential)
 
 
 def found_in(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[Any]]) -> Subject:
@@ -127,15 +128,15 @@ def found_in(subject: Subject, inquiry: Inquiry, answers: Mapping[int, Sequence[
 
 
 def verdicts_on(subject: Subject, assessment: Assessment, answers: Mapping[int, Sequence[Assessed]]) -> list[Verdict]:
-    """Return the verdicts on a subject's items, without those that turned out to be none."""
-    verdicts = []
+    """Return the verdicts on a subject's items and on what is decided, without those that turned out to be none."""
+    verdicts = verdicts_of_code(subject)
     for index in subject.items:
         answer = merged(answers[index], *assessment.first)
         labels = assessment.read(answer.labels)
         if labels is not None:
             sure = confidence(answer, assessment)
             verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited, sure))
-    return verdicts
+    return sorted(verdicts, key=lambda verdict: verdict.place)
 
 
 def shared_by_all(asker: Asker, about: tuple[str, ...], owner: str) -> Asker:

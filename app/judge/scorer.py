@@ -191,8 +191,9 @@ class Inquiry:
 class Measure:
     """What every scorer tells about itself, whether a judge does its work or code alone.
 
-    `needs` are the inputs (camelCase) without which it can't score. `step_schemas` are the JSON schemas of its step
-    results, by their names in a run. `bands` name the parts of the 0..1 range.
+    `needs` are the inputs (camelCase) without which it can't score. With `needs_messages` the output has to be
+    messages, which may hold tool calls and no text. `step_schemas` are the JSON schemas of its step results, by their
+    names in a run. `bands` name the parts of the 0..1 range.
     """
 
     uses_judge: ClassVar[bool]
@@ -202,6 +203,7 @@ class Measure:
     description: str
     direction: Direction
     needs: tuple[str, ...]
+    needs_messages: bool = False
     options: type[Options]
     bands: tuple[Band, ...]
     step_schemas: Mapping[str, dict[str, Any]]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from app.domain.request import RunRequest
@@ -12,12 +13,14 @@ from app.judge.segment import NOTHING_KNOWN, Segment, segments_of
 class Subject(NamedTuple):
     """Units to judge: the text they stand in, the units themselves, and which of them (indexes) are asked about.
 
-    A claim is a unit too: its `text` is the claim, its span the segment's that it was taken from.
+    A claim is a unit too: its `text` is the claim, its span the segment's that it was taken from. `decided` are the
+    labels of units on which code decides: no judge is asked about them, and they count like the others.
     """
 
     text: str
     units: Sequence[Segment]
     items: Sequence[int]
+    decided: Mapping[int, Mapping[str, str]] = MappingProxyType({})
 
 
 def segments(text: str) -> Subject:

@@ -9,6 +9,7 @@ from pydantic import Field
 from app.domain.model import Model
 from app.domain.run import Span
 from app.judge.segment import Segment
+from app.judge.subject import Subject
 
 
 class Vote(Model):
@@ -69,6 +70,11 @@ class Analysis(Model):
     """
 
     weighed: Annotated[list[WeighedUnit] | None, Field(exclude_if=lambda value: value is None)] = None
+
+
+def verdicts_of_code(subject: Subject) -> list[Verdict]:
+    """Return the verdicts on units about which no judge is asked."""
+    return [Verdict(subject.units[index], labels, None, index) for index, labels in subject.decided.items()]
 
 
 def counted(verdicts: Iterable[Verdict]) -> float:

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from app.domain.errors import Fault, InvalidRequest, NotConfigured, NotFound
 from app.domain.faults import faults_of
+from app.domain.messages import Message, text_of
 from app.domain.request import (
     NOISY_INPUT,
-    Message,
     MultiScoreRequest,
     Options,
     RunRequest,
@@ -21,7 +21,6 @@ from app.domain.request import (
     ScoreRequest,
     ScorerSelection,
     StorePolicy,
-    text_of,
 )
 from app.domain.run import Attempt, Run, RunStatus
 from app.ports import NewRun, RunKey
@@ -113,11 +112,16 @@ def _unsupported(scorer: AnyScorer, options: Options | None, pointer: str) -> li
 def _missing_inputs(scorer: AnyScorer, options: Options | None, body: ScoreRequest) -> list[Fault]:
     fields = {field.alias: getattr(body, name) for name, field in ScoreRequest.model_fields.items()}
     fields[f"metadata.{NOISY_INPUT}"] = body.noisy_input
-    return [
+    needs = scorer.needs if options is None else scorer.needed(options)
+    faults = [
         Fault(pointer=f"#/{need.replace('.', '/')}", code="missing", detail=f"The scorer {scorer.id} needs {need}")
-        for need in (scorer.needs if options is None else scorer.needed(options))
-        if not _given(fields.get(need))
+        for need in needs
+        if not (need == "output" and scorer.needs_messages) and not _given(fields.get(need))
     ]
+    if scorer.needs_messages and isinstance(body.output, str):
+        detail = f"The scorer {scorer.id} needs messages here, so that it sees which tools were called"
+        faults.append(Fault(pointer="#/output", code="list_type", detail=detail))
+    return faults
 
 
 def _given(value: str | list[str] | list[Message] | None) -> bool:

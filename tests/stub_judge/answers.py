@@ -17,6 +17,8 @@ whatever the language of the rest; below are all of them:
 - a segment is added (yes) when it has a longer word and shares none with the reference answer (`G: ...`)
 - noise are the longer words of the noisy input (`N: ...`) that are not in the clean one (`Q: ...`) or the reference
   answer; a segment with one stems from it (yes); the impact is none, minimal and so on by how many the answer has
+- a tool call is appropriate (yes) when it shares a longer word with the question or a message (`M1: ...`); a tool is
+  missing (yes) when what is told of it (`T1: name: ...`) shares one and no call (`C1: M2: name ...`) is of it
 - toxic: "idiot" personal_attack, "clown" mockery, "vermin" hate_speech, "hush" dismissive, "beware" threat;
   severity: severe with "damned", mild with "silly", else moderate
 
@@ -33,6 +35,9 @@ QUESTION = re.compile(r"^\? (.*)$", re.MULTILINE)
 PASSAGE = re.compile(r"^P(\d{1,6}): (.*)$", re.MULTILINE)
 EXHIBIT = re.compile(r"^([AGNQ]): (.*)$", re.MULTILINE)
 SOURCE = re.compile(r"^(S): (.*)$", re.MULTILINE)
+MESSAGE = re.compile(r"^M\d{1,6}: (.*)$", re.MULTILINE)
+TOOL = re.compile(r"^T\d{1,6}: (\S+): (.*)$", re.MULTILINE)
+CALL = re.compile(r"^C\d{1,6}: M\d+: (\S+) ", re.MULTILINE)
 SEGMENT = re.compile(r"^\[(\d{1,6})\] (.*)$", re.MULTILINE)
 WORD = re.compile(r"\w+")
 
@@ -125,6 +130,11 @@ class Said:
         impact = min(len(answer.longer & noise), len(IMPACTS) - 1)
         self.labels = {"yes" if self.longer & noise else "no", IMPACTS[impact]}
 
+    def is_due(self, asked: "Said", tools: dict[str, "Said"], called: set[str]) -> None:
+        """Take the label of a tool call that was asked for, or of a tool that was not called."""
+        due = tools.get(self.text, self).longer & asked.longer and self.text not in called
+        self.labels = {"yes" if due else "no"}
+
 
 NOTHING = Said("")
 
@@ -138,8 +148,13 @@ def instance(schema: dict[str, Any], user: str) -> Any:
         lines.setdefault(int(number) if number.isdecimal() else 1, []).append(text)
     passages = {number: Said("\n".join(texts)) for number, texts in lines.items()}
     exhibits = {mark: Said("\n".join(text for one, text in EXHIBIT.findall(user) if one == mark)) for mark in "AGNQ"}
+    tools = {name: Said(told) for name, told in TOOL.findall(user)}
+    asked = Said("\n".join([question.text, *MESSAGE.findall(user)]))
     for said in segments.values():
-        _compare(said, question, passages, exhibits)
+        if tools:
+            said.is_due(asked, tools, set(CALL.findall(user)))
+        else:
+            _compare(said, question, passages, exhibits)
     return _Writer(schema, segments, question, exhibits["A"]).value(schema, NOTHING, None)
 
 
@@ -198,7 +213,8 @@ class _Writer:
     def items(self, schema: dict[str, Any], said: Said, number: int | None) -> list[Any]:
         part = self.resolved(schema.get("items", {}))
         if part.get("type") == "string" and number is not None:
-            return said.claims[: schema.get("maxItems", 1_000)]
+            longest = part.get("maxLength", 1_000)
+            return [claim[:longest].strip() for claim in said.claims[: schema.get("maxItems", 1_000)]]
         if part.get("type") == "integer" and number is not None:
             return [one for one in said.cited if one in part.get("enum", said.cited)]
         numbers = list(self.segments) if part.get("type") == "object" else self.opinions()

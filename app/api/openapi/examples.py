@@ -24,6 +24,29 @@ SCORE_REQUESTS: Json = {
             "metadata": {"team": "search", "release": 7},
         },
     },
+    "toolCalls": {
+        "summary": "Tool calls, for tool-call-accuracy",
+        "value": {
+            "input": "When does the library open on Sunday?",
+            "output": [
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {"type": "function", "function": {"name": "opening_hours", "arguments": '{"day": "Sunday"}'}}
+                    ],
+                }
+            ],
+            "options": {
+                "tools": [
+                    {
+                        "name": "opening_hours",
+                        "description": "When the library is open on a day.",
+                        "parameters": {"type": "object", "properties": {"day": {"type": "string"}}},
+                    }
+                ]
+            },
+        },
+    },
     "queued": {
         "summary": "Scored in the background",
         "value": {"output": TEXT, "mode": "queued", "priority": "bulk", "timeoutMs": 120000},

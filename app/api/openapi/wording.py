@@ -2,7 +2,7 @@
 
 WORDS: dict[str, dict[str, str]] = {
     "ScoreRequest": {
-        "output": "The text that is scored: a string, or messages of which every text part is judged",
+        "output": "What is scored: a text, or messages (OpenAI, Anthropic, AI SDK, Mastra) of which every text is",
         "input": "What the output answers; scorers show it to the judge as context",
         "context": "Passages that the output should rest on, for scorers that need them",
         "groundTruth": "The reference answer, for scorers that need it",
@@ -19,6 +19,17 @@ WORDS: dict[str, dict[str, str]] = {
         "store": "What is kept: everything; no texts and prompts; nothing after the answer",
     },
     "MultiScoreRequest": {"scorers": "Ids, or ids with options and a threshold of their own"},
+    "Message": {
+        "content": "A text, parts, or parts as Mastra stores them",
+        "refusal": "What the model said in place of an answer (OpenAI)",
+    },
+    "Part": {
+        "type": "Such as text, tool_use, tool-call or tool-NAME; what is not known here is ignored",
+        "text": "A text, in parts of any type",
+        "thinking": "What the model thought, in parts of type thinking (Anthropic)",
+        "reasoning": "What the model thought, in parts of type reasoning (AI SDK 4)",
+        "refusal": "What the model said in place of an answer (OpenAI)",
+    },
     "Sampling": {
         "rate": "Share of all keys that is scored",
         "key": "Such as a conversation's id: the same key always gets the same decision",

@@ -75,6 +75,7 @@ def test_shows_score_band_text_verdict_reason_and_cost() -> None:
         ({"relevance": "high", "number": 3}, "high           passage 3"),
         ({"impact": "severe", "dimension": "accuracy"}, "impact severe        accuracy"),
         ({"verdict": "no", "id": "is-polite", "required": True, "weight": 2.0}, "no             is-polite"),
+        ({"verdict": "no", "number": 3, "call": "look_up {}"}, "no             look_up {}"),
     ],
 )
 def test_verdicts_of_every_shape_are_shown(verdict: dict[str, Any], shown: str) -> None:
@@ -96,6 +97,11 @@ def test_verdicts_of_several_lists_are_shown_and_spans_of_the_input_are_not_mark
     for line in ("no             Be kind.     Rude.", "partial        tone", "yes            Is it nine?  Told."):
         assert line in shown
     assert _marked(TEXT, result["questions"], COLOURS["higher_is_better"]).spans == []  # type: ignore[arg-type]
+
+
+def test_missing_tool_calls_are_shown() -> None:
+    shown = printed(run(analyzeStepResult={"verdicts": [], "missingCalls": [{"tool": "look_up", "reason": "So."}]}))
+    assert "missing        look_up  So." in shown
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.domain.request import Message, Options, Part, RunRequest, ScoreRequest, text_of
+from app.domain.messages import Message, text_of
+from app.domain.parts import Part
+from app.domain.request import Options, RunRequest, ScoreRequest
 
 
 def faults(kind: Any, /, **fields: Any) -> list[tuple[str, str]]:

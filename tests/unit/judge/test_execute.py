@@ -13,7 +13,9 @@ from app.domain.errors import (
     JudgeUnavailable,
     StoreUnavailable,
 )
-from app.domain.request import CacheMode, Message, Part, StorePolicy
+from app.domain.messages import Message
+from app.domain.parts import Part
+from app.domain.request import CacheMode, StorePolicy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step, Usage
 from app.judge import questions, subject
 from app.judge.step import MOST_SEGMENTS, Asker

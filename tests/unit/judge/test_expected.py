@@ -192,7 +192,7 @@ def value(scorer: Scorer, assessment: Assessment, answers: list[Assessed]) -> fl
     """What the formula makes of the expectations."""
     subject = segments(EIGHT)._replace(items=range(len(answers)))
     verdicts, _ = expected_on(Judged(subject, assessment, {index: [answer] for index, answer in enumerate(answers)}))
-    return scorer.value(verdicts, scorer.options())
+    return scorer.value(verdicts, scorer.options.model_construct())
 
 
 def of_labels(scorer: Scorer, assessment: Assessment, answers: list[Assessed]) -> float | None:
@@ -200,7 +200,7 @@ def of_labels(scorer: Scorer, assessment: Assessment, answers: list[Assessed]) -
     units = segments(EIGHT).units
     read = [(assessment.read(answer.labels), place) for place, answer in enumerate(answers)]
     verdicts = [Verdict(units[place], labels, None, place) for labels, place in read if labels is not None]
-    return scorer.value(verdicts, scorer.options())
+    return scorer.value(verdicts, scorer.options.model_construct())
 
 
 @given(WHOLE, STRATEGIES, st.integers(1, 8), st.data())

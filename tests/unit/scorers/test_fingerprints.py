@@ -26,19 +26,31 @@ INPUTS: dict[str, tuple[str, Any]] = {
     "groundTruth": ("ground_truth", "It rained all day. Tea was drunk; coffee was not."),
     "metadata.noisyInput": ("noisy_input", "Waht was drnuk? My cat says hi."),
 }
-OPTIONS = {
-    "rubric": {
-        "criteria": [
-            {"id": "short", "description": "It is short."},
-            {"id": "tea", "description": "It names\na drink.", "required": True, "weight": 2.5},
-        ]
-    }
-}
+CRITERIA = [
+    {"id": "short", "description": "It is short."},
+    {"id": "tea", "description": "It names\na drink.", "required": True, "weight": 2.5},
+]
 KNOWN: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("fingerprints.json").read_text())
 TEXTS = [
     {"output": "Tea is best. It rained. They are lazy! Who said so? Nobody did. Go away. I like it. The end."},
     {"output": "「本当？」と彼は言った。\n1. はい。", "input": "なぜ？", "options": {"language": "fr", "scale": 10}},
 ]
+CALL = {"name": "look_up", "arguments": '{"title": 7}'}
+CONVERSATION = [
+    {"role": "user", "content": "Is it there?\nLook it up."},
+    {"role": "assistant", "tool_calls": [{"function": CALL}, {"function": {"name": "burn", "arguments": "?"}}]},
+    {"role": "tool", "content": [{"type": "tool-result", "result": {"found": True}}]},
+    {"role": "assistant", "content": "Yes.", "tool_calls": [{"function": CALL}]},
+]
+TOOLS = [
+    {"name": "look_up", "description": "Finds a book.", "parameters": {"properties": {"title": {"type": "string"}}}},
+    {"name": "lend"},
+]
+OWN: dict[str, dict[str, Any]] = {
+    "tool-call-accuracy": {"output": CONVERSATION, "options": {"tools": TOOLS}},
+    "rubric": {"options": {"criteria": CRITERIA}},
+}
+"""What scorers get beside the texts, or in their place, that need something of another kind."""
 
 
 SHARES = {"no": {"no": 0.75, "yes": 0.25}, "none": {"none": 0.75, "yes": 0.125, "mockery": 0.125}}
@@ -51,8 +63,9 @@ async def fingerprint(scorer_id: str) -> str:
             turn = cycle(range(7))
             good = Obedient(lambda _, labels, turn=turn: labels[-1 - next(turn) % len(labels)])
             bench = Bench(ScriptedModel(telling(good, SHARES)))
-            options = {**text.get("options", {}), "strategy": strategy.value, **more, **OPTIONS.get(scorer_id, {})}
-            request = {**text, "options": options}
+            own = OWN.get(scorer_id, {})
+            chosen = {**text.get("options", {}), **own.get("options", {})}
+            request = {**text, **own, "options": {**chosen, "strategy": strategy.value, **more}}
             needs = SCORERS[scorer_id].needs
             request |= {name: given for need, (name, given) in INPUTS.items() if need in needs}
             run = await bench.score(scorer=scorer_id, **request)
