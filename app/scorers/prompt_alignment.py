@@ -58,10 +58,9 @@ REQUIREMENTS = Extraction(
     version="1",
     key="requirements",
     system="""\
-You list what a prompt asks of the answer, so that each requirement can be checked alone.
-Requirement: one thing that the answer has to do, hold or avoid, as one short sentence in the language of the prompt: \
-a question to answer, a part to deliver, a length, a format, a language, a tone, a thing to leave out. Two in one \
-segment make two. Add nothing that the prompt does not ask for, and say each thing once.
+You split a prompt into requirements, so that each can be checked alone.
+Requirement: what the prompt asks of its answer in one point, as one short sentence in the words of the prompt. Take \
+questions, tasks, limits and prohibitions. Two in one segment make two. Add nothing, leave none out and say each once.
 No requirement: background, material to work on, a greeting, thanks, a remark about the asker.""",
     view=View(question_limit=0),
 )
