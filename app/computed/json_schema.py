@@ -99,7 +99,7 @@ def violations(schema: Mapping[str, Any], instance: Any, most: int, max_steps: i
     """
     found: dict[Violation, None] = {}
     try:
-        token = _budget.set(_Budget(instance, max_steps))
+        token = _budget.set(_Budget(instance, MAX_STEPS if max_steps is None else max_steps))
         try:
             for error in _bounded(_draft_of(schema))(schema, registry=Registry()).iter_errors(instance):
                 found[Violation(tuple(error.absolute_path), str(error.validator))] = None
