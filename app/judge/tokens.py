@@ -16,7 +16,7 @@ def token_bound(text: str) -> int:
     A token stands for at least one byte, so the UTF-8 length is a bound; Chinese, Japanese, Korean, emoji, digits and
     base64 are counted so. Only words in lower-case Latin letters that could be spoken get credit, half of their
     letters. Of this, the tokenizers of seven families of models (three generations of GPT, Claude, two of Llama,
-    Mistral) take 0.3 to 0.6 in usual prose and up to 1.0 in Chinese, Japanese and Korean. The most that was seen is 1.07,
+    Mistral) take 0.3 to 0.6 in usual prose and up to 1.0 in Chinese, Japanese and Korean. The most seen is 1.07,
     for words of random letters in an order that could be spoken.
     """
     credit = sum(len(word) // 2 for word in _PLAIN_WORD.findall(text))
