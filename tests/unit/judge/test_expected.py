@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.request import Scoring, Strategy
+from app.domain.request import Options, Scoring, Strategy
 from app.domain.run import Run, RunStatus
 from app.domain.scoring import scaled
 from app.judge.expected import Judged, expected_on, outcomes
@@ -175,7 +175,7 @@ async def test_a_label_that_is_no_string_tells_nothing() -> None:
 
 WHOLE = st.sampled_from(list(WEIGHED.values()))
 STRATEGIES = st.sampled_from(list(Strategy))
-EIGHT = " ".join(f"Sentence number {number} stands here." for number in range(1, 9))
+EIGHT = segments(" ".join(f"Sentence number {number} stands here." for number in range(1, 9)))
 
 
 def asked(scorer: Scorer, strategy: Strategy) -> Assessment:
@@ -188,19 +188,26 @@ def answered(data: st.DataObject, assessment: Assessment) -> Assessed:
     return Assessed({field: label for field, label in labels.items() if field not in moot}, None)
 
 
+def options_of(scorer: Scorer, count: int) -> Options:
+    """Options of a scorer; a rubric has a criterion for each of so many answers, every other one required."""
+    if scorer.id != "rubric":
+        return scorer.options.model_construct()
+    criteria = [{"id": str(n), "description": "So.", "required": n % 2 == 0} for n in range(count)]
+    return scorer.options.model_validate({"criteria": criteria})
+
+
 def value(scorer: Scorer, assessment: Assessment, answers: list[Assessed]) -> float | None:
     """What the formula makes of the expectations."""
-    subject = segments(EIGHT)._replace(items=range(len(answers)))
+    subject = EIGHT._replace(items=range(len(answers)))
     verdicts, _ = expected_on(Judged(subject, assessment, {index: [answer] for index, answer in enumerate(answers)}))
-    return scorer.value(verdicts, scorer.options.model_construct())
+    return scorer.value(verdicts, options_of(scorer, len(answers)))
 
 
 def of_labels(scorer: Scorer, assessment: Assessment, answers: list[Assessed]) -> float | None:
     """What the formula makes of the labels."""
-    units = segments(EIGHT).units
     read = [(assessment.read(answer.labels), place) for place, answer in enumerate(answers)]
-    verdicts = [Verdict(units[place], labels, None, place) for labels, place in read if labels is not None]
-    return scorer.value(verdicts, scorer.options.model_construct())
+    verdicts = [Verdict(EIGHT.units[place], labels, None, place) for labels, place in read if labels is not None]
+    return scorer.value(verdicts, options_of(scorer, len(answers)))
 
 
 @given(WHOLE, STRATEGIES, st.integers(1, 8), st.data())

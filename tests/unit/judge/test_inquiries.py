@@ -386,8 +386,8 @@ async def test_reasons_are_in_the_language_of_what_is_scored() -> None:
     bench = Bench(ScriptedModel(Obedient(last)))
     await bench.score("So.", scorer(CRITERIA_INQUIRY, TRUTH_INQUIRY), ground_truth="One.")
     _, criteria, _, explanation = (prompt.user for prompt in bench.model.prompts)
-    assert criteria.startswith("Write reasons in the language of the answer (A:).\n")
-    assert explanation.startswith("Write in the language of the lines that begin with -.\n")
+    assert criteria.startswith("Write reasons in the language of the lines with A:.\n")
+    assert explanation.startswith("Write in the language of the lines with -.\n")
 
     bench = Bench(ScriptedModel(Obedient(last)))
     await bench.score("So.", scorer(replace(TRUTH_INQUIRY, preprocess=None)), ground_truth="One.")
