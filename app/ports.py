@@ -26,6 +26,8 @@ class Prompt:
     """What one judge call sends; `schema` is the JSON schema that its reply must satisfy.
 
     `logprobs`: how many of the likeliest tokens are wanted for every token of the reply (0: none).
+    `sample` 0 asks for the judge's one answer. Numbers from 1 on ask for samples of what it may answer, each the same
+    whenever it is asked for again as far as the provider can do that.
     """
 
     system: str
@@ -34,6 +36,7 @@ class Prompt:
     name: str
     max_tokens: int
     logprobs: int = 0
+    sample: int = 0
 
     @property
     def text(self) -> str:

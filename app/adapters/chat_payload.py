@@ -8,6 +8,8 @@ import orjson
 from app.adapters.chat_dialect import Dialect, ReplyFormat
 from app.ports import Prompt
 
+SAMPLE_TEMPERATURE = 1.0
+"""The model's own distribution, as it was trained: how often a label comes up tells how likely the model holds it."""
 _LIMITS = {
     "minItems",
     "maxItems",
@@ -35,8 +37,19 @@ def chat_payload(model: str, prompt: Prompt, dialect: Dialect, parameters: Mappi
         body[dialect.token_fields[0]] = max_tokens
     if logprobs := min(prompt.logprobs, dialect.most_logprobs):
         body.update(logprobs=True, top_logprobs=logprobs)
-    body.update((name, value) for name, value in parameters.items() if name not in dialect.dropped)
+    sent = {**parameters, **_sampling(parameters, prompt.sample)}
+    body.update((name, value) for name, value in sent.items() if name not in dialect.dropped)
     return orjson.dumps(body)
+
+
+def _sampling(parameters: Mapping[str, Any], sample: int) -> dict[str, Any]:
+    """Return what makes samples differ, each in its own way: a seed, and a temperature where the judge has none."""
+    if not sample:
+        return {}
+    return {
+        "temperature": parameters.get("temperature") or SAMPLE_TEMPERATURE,
+        "seed": parameters.get("seed", 0) + sample,
+    }
 
 
 def _messages(prompt: Prompt, dialect: Dialect) -> list[dict[str, str]]:

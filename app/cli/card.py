@@ -69,6 +69,8 @@ def _headline(run: dict[str, Any]) -> Text:
     )
     if run.get("passed") is not None:
         line.append("  passed" if run["passed"] else "  not passed", style=GOOD if run["passed"] else BAD)
+    if interval := run.get("scoreInterval"):
+        line.append(f"  {interval['low']:g} to {interval['high']:g} when judged again", style=SILENT)
     return line
 
 

@@ -26,8 +26,9 @@ AssayError
 Details never repeat a submitted text, a prompt, a reply or a key.
 """
 
+from copy import copy
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from app.domain.model import Model
 
@@ -84,6 +85,12 @@ class AssayError(Exception):
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
         self.detail = detail
+
+    def of(self, model: str) -> Self:
+        """Return the same error with the name of the model that it is about."""
+        named = copy(self)
+        named.detail = f"{model}: {self.detail}"
+        return named
 
     def as_run_error(self, step: str | None = None) -> RunError:
         """Return the form that is kept on a failed run."""

@@ -95,6 +95,7 @@ class ScoreRequest(Model):
     metadata: Annotated[dict[MetadataKey, MetadataValue], Field(max_length=16)] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
     model: ModelId | None = None
+    models: Annotated[list[ModelId], Field(min_length=2, max_length=5)] | None = None
     mode: Mode = Mode.INLINE
     run_id: RunId | None = None
     cache: CacheMode = CacheMode.USE
@@ -155,6 +156,9 @@ class Options(Model):
         default=None, description="BCP 47 tag of the reason's language; default: the scored text's own"
     )
     strategy: Strategy = Strategy.THREE_STEP
+    samples: Annotated[int, Field(ge=1, le=11)] = Field(
+        1, description="How often each judge decides on every item; the majority counts"
+    )
     scoring: Scoring = Field(
         default=Scoring.HARD,
         description="What the formula counts: labels as the judge gave them, or by their probabilities",
@@ -167,7 +171,7 @@ class Options(Model):
 class RunRequest(Model):
     """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed.
 
-    `model` is null for scorers that need no judge.
+    `model` is null for scorers that need no judge; `models` are those of a panel, `model` first.
     `caller` tells the queue whose run it is, and nothing else; no answer shows it. `group` is the same in all runs of
     one request, and empty where there is one: what belongs to no scorer is asked once for them, even with `cache: off`.
     """
@@ -180,6 +184,7 @@ class RunRequest(Model):
     noisy_input: str | None = None
     options: dict[str, Any]
     model: str | None = None
+    models: list[str] | None = None
     cache: CacheMode = CacheMode.USE
     threshold: float | None = None
     priority: Priority = Priority.NORMAL

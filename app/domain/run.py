@@ -92,6 +92,29 @@ class Timings(Model):
     total_ms: float | None = None
 
 
+Basis = Literal["votes", "probabilities"]
+
+
+class ScoreInterval(Model):
+    """Where the score would lie if its items were judged again, with a probability of `level`; on the score's scale.
+
+    `basis` is what tells so: the `votes` of samples or of a panel, or the judge's `probabilities` of its labels.
+    """
+
+    low: float
+    high: float
+    level: float
+    basis: Basis
+
+
+class PanelMember(Model):
+    """What one model of a panel found: its own score (null when it is none), and on how many items it is outvoted."""
+
+    model: str
+    score: float | None
+    dissents: int
+
+
 class RunWarning(Model):
     """Something went wrong that did not cost the score."""
 
@@ -129,12 +152,14 @@ class Run(Model):
     scorer_version: str
     status: RunStatus
     score: float | None = None
+    score_interval: ScoreInterval | None = None
     scale: float = 1.0
     range: tuple[float, float] = (0.0, 1.0)
     direction: Direction
     interpretation: str | None = None
     threshold: float | None = None
     passed: bool | None = None
+    uncertain: bool = False
     reason: str | None = None
     coverage: Coverage | None = None
     preprocess_step_result: dict[str, Any] | None = None
@@ -143,7 +168,10 @@ class Run(Model):
     analyze_prompt: str | None = None
     generate_reason_prompt: str | None = None
     confidence: float | None = None
+    agreement: float | None = None
     model: str | None = None
+    models: list[str] | None = None
+    panel: list[PanelMember] | None = None
     usage: Usage = Usage()
     timings: Timings = Timings()
     metadata: dict[str, MetadataValue] = Field(default_factory=dict)

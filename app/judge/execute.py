@@ -3,27 +3,26 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from itertools import islice
+from typing import Any, ParamSpec, TypeVar
 
 from app.domain.errors import AssayError
-from app.domain.model import Model
-from app.domain.request import Options, RunRequest, Scoring, StorePolicy, Strategy
+from app.domain.request import Options, RunRequest, Strategy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
-from app.judge.answers import Answers
-from app.judge.evidence import Evidence, Window
-from app.judge.expected import Judged, expected_on
+from app.judge.askers import Askers, Judge
+from app.judge.asking import answered, planned
+from app.judge.evidence import Evidence
 from app.judge.explanation import Outcome, composed_reason, explanation_user, findings_of
-from app.judge.language import fixed_sentence, told
-from app.judge.questions import Question, Questions, can_be_scored, found_in, shared_by_all, verdicts_on
-from app.judge.scorer import Extraction, Scorer
+from app.judge.judgement import Judgement, judgement_of
+from app.judge.language import fixed_sentence
+from app.judge.panel import agreed, interval_of, voter, with_doubt
+from app.judge.questions import Question, Questions, can_be_scored, found_in
+from app.judge.scorer import Scorer
 from app.judge.segment import Segment
-from app.judge.step import Asker, side_by_side
 from app.judge.subject import Subject
 from app.judge.tally import Tally
-from app.judge.task import Answer, explanation_task
+from app.judge.task import explanation_task
 from app.judge.verdict import Verdict
-from app.ports import AnswerCache, ChatModel, Clock, Slot, Telemetry
 
 OnStep = Callable[[Run, Step], Awaitable[None]]
 
@@ -32,14 +31,14 @@ Result = TypeVar("Result")
 
 FALLBACK_MODEL = "fallback_model"
 """The code of the warning on a run that another model judged, or a part of it."""
-NO_LOGPROBS = "no_logprobs"
-"""The code of the warning on a run whose score should count probabilities that the judge did not tell."""
 _LONG_TEXT = 5_000  # code points; cutting and planning more than this may take long enough to be noticed by other runs
 NOTHING_JUDGED: dict[str, Any] = {
     "status": RunStatus.RUNNING,
     "score": None,
+    "score_interval": None,
     "interpretation": None,
     "passed": None,
+    "uncertain": False,
     "reason": None,
     "coverage": None,
     "preprocess_step_result": None,
@@ -47,6 +46,8 @@ NOTHING_JUDGED: dict[str, Any] = {
     "analyze_step_result": None,
     "analyze_prompt": None,
     "generate_reason_prompt": None,
+    "agreement": None,
+    "panel": None,
     "warnings": [],
     "error": None,
 }
@@ -57,19 +58,6 @@ _TIMING_FIELDS = {
     Step.ANALYZE: "analyze_ms",
     Step.GENERATE_REASON: "generate_reason_ms",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Who judges, for whom, and with what at hand."""
-
-    model: ChatModel
-    cache: AnswerCache
-    tenant: str
-    fence_key: bytes
-    clock: Clock
-    telemetry: Telemetry
-    slot: Slot | None = None
 
 
 async def judge_run(
@@ -102,14 +90,6 @@ class _StepFailed(Exception):
         self.error = error
 
 
-class _Plan(NamedTuple):
-    """How one question is put: what its messages begin with, its windows, and its prompts as people are shown them."""
-
-    preamble: str
-    windows: list[Window]
-    prompts: str
-
-
 class _Trial:
     """One run under judgement: `run` is what is known of it so far."""
 
@@ -129,34 +109,12 @@ class _Trial:
         self.on_step = on_step
         self.options: Options = scorer.options.model_validate(request.options)
         self.run = run.model_copy(update=NOTHING_JUDGED)
-        self.expected: list[Verdict] | None = None
-        self.tally = Tally(model=judge.model.id, usage=run.usage)
-        options = self.options.model_dump_json()
+        self.tally = Tally(judge.model.id, judge.model.id, usage=run.usage)
         texts = (request.text, request.question or "", request.ground_truth or "", *(request.context or ()))
-        self.size = sum(map(len, (options, *texts, *(str(call.arguments) for call in request.tool_calls))))
-        answers = Answers(
-            cache=judge.cache,
-            clock=judge.clock,
-            deadline=deadline,
-            about=self.about(scorer.id, scorer.version, options),
-            run_id=run.run_id,
-            mode=request.cache,
-            kept=request.store is not StorePolicy.NONE,
-            used_keys=cache_keys,
-        )
-        self.asker = Asker(scorer.id, judge.model, answers, judge.telemetry, self.tally, judge.slot)
-        self.questions = Questions(
-            request, self.options, scorer, judge.fence_key, judge.tenant, self.asker, self.asker_of
-        )
-
-    def asker_of(self, extraction: Extraction) -> Asker:
-        """Return the asker of what belongs to no scorer: all runs of a request share its answers."""
-        about = self.about(extraction.name, extraction.version, "")
-        return shared_by_all(self.asker, about, self.request.group or self.run.run_id)
-
-    def about(self, name: str, version: str, options: str) -> tuple[str, ...]:
-        """Return what the keys of answers depend on beside the prompt."""
-        return (self.judge.tenant, self.judge.model.identity, name, version, options, "0")
+        calls = (str(call.arguments) for call in request.tool_calls)
+        self.size = sum(map(len, (self.options.model_dump_json(), *texts, *calls)))
+        self.askers = Askers(judge, scorer, self.options, request, run.run_id, self.tally, deadline, cache_keys)
+        self.questions = Questions(request, self.options, scorer, judge.fence_key, judge.tenant, self.askers)
 
     async def judged(self) -> Run:
         inquiries = self.scorer.inquiries
@@ -164,12 +122,11 @@ class _Trial:
         has_units = any(subject.units for subject in subjects)
         if self.options.strategy is Strategy.THREE_STEP:
             subjects = await self.preprocess(subjects)
-        verdicts = await self.analyze(subjects) if can_be_scored(inquiries, subjects) else []
-        counted = verdicts if self.expected is None else self.expected
-        value = self.scorer.value(counted, self.options) if has_units else None
+        judgement = await self.analyze(subjects) if can_be_scored(inquiries, subjects) else Judgement()
+        value = self.scorer.value(judgement.counted, self.options) if has_units else None
         if value is None:
             return self.updated(status=RunStatus.NOT_SCORABLE, reason=self.fixed(self.scorer.nothing_to_score))
-        await self.explain(verdicts, subjects[0], self.scored(value, len(verdicts)))
+        await self.explain(judgement.verdicts, subjects[0], await self.scored(value, judgement))
         return self.updated(status=RunStatus.COMPLETED)
 
     async def computed(
@@ -190,7 +147,8 @@ class _Trial:
         }
         if not questions:
             return list(subjects)
-        answers = dict(zip(questions, await self.ask(Step.PREPROCESS, list(questions.values())), strict=True))
+        asked = zip(questions, await self.ask(Step.PREPROCESS, list(questions.values())), strict=True)
+        answers = {index: answer for index, (answer,) in asked}
         found = [
             inquiries[index].narrowed(found_in(subject, inquiries[index], answers[index]), self.options)
             if index in answers
@@ -206,8 +164,8 @@ class _Trial:
         await self.on_step(self.run, Step.PREPROCESS)
         return found
 
-    async def analyze(self, subjects: Sequence[Subject]) -> list[Verdict]:
-        """Return the verdicts on the items of all subjects."""
+    async def analyze(self, subjects: Sequence[Subject]) -> Judgement:
+        """Return the judgement on the items of all subjects."""
         assessments = [inquiry.assessments[self.options.strategy] for inquiry in self.scorer.inquiries]
         questions = {
             index: await self.computed(self.questions.for_analyze, assessments[index], subject)
@@ -216,64 +174,45 @@ class _Trial:
         }
         asked = await self.ask(Step.ANALYZE, list(questions.values())) if questions else []
         answers = dict(zip(questions, asked, strict=True))
-        by_inquiry = [
-            verdicts_on(subject, assessments[index], answers.get(index, {})) for index, subject in enumerate(subjects)
-        ]
+        voters = [voter(voice) for voice in self.askers.voices]
+        judgement = await self.computed(judgement_of, subjects, assessments, answers, voters, self.options.scoring)
         if self.run.preprocess_step_result is None:
-            self.updated(preprocess_step_result=self.selected([[v.item for v in verdicts] for verdicts in by_inquiry]))
-        verdicts = [verdict for verdicts in by_inquiry for verdict in verdicts]
-        analysis = self.scorer.assessed(verdicts)
-        if self.options.scoring is Scoring.EXPECTED:
-            analysis = self.expect(
-                analysis,
-                [Judged(subject, assessments[index], answers.get(index, {})) for index, subject in enumerate(subjects)],
-            )
-        self.updated(analyze_step_result=analysis.model_dump(mode="json"), coverage=self.tally.coverage)
+            units = [[verdict.item for verdict in verdicts] for verdicts in judgement.by_inquiry]
+            self.updated(preprocess_step_result=self.selected(units))
+        self.updated(
+            analyze_step_result=judgement.analysis(self.scorer).model_dump(mode="json"),
+            coverage=self.tally.coverage,
+            warnings=[*self.run.warnings, *judgement.warnings],
+            **await self.computed(agreed, judgement, self.judge.models, self.scorer, self.options),
+        )
         await self.on_step(self.run, Step.ANALYZE)
-        return verdicts
+        return judgement
 
-    def expect(self, analysis: Model, judged: Sequence[Judged]) -> Model:
-        """Keep what the formula is to count in the verdicts' place, and return the step result with what tells so."""
-        expected = [expected_on(one) for one in judged]
-        self.expected = [verdict for verdicts, _ in expected for verdict in verdicts]
-        weighed = [unit for _, units in expected for unit in units]
-        untold = sum(unit.probabilities is None for unit in weighed)
-        if untold:
-            detail = (
-                f"The judge told no probabilities for {untold} of {len(weighed)} units, which count by their labels "
-                "alone; use a judge that returns logprobs"
-            )
-            warning = RunWarning(code=NO_LOGPROBS, detail=detail, step=Step.ANALYZE)
-            self.updated(warnings=[*self.run.warnings, warning])
-        return analysis.model_copy(update={"weighed": weighed})
+    async def ask(self, step: Step, questions: Sequence[Question[Any]]) -> list[list[dict[int, list[Any]]]]:
+        """Ask in windows, all questions of all their askers at once, and return the answers by question and asker.
 
-    async def ask(self, step: Step, questions: Sequence[Question[Answer]]) -> list[dict[int, list[Answer]]]:
-        """Ask in windows, all questions at once; their prompts stand on the run before the first call."""
+        The prompts stand on the run before the first call.
+        """
         with self.step(step, sum(len(question.items) for question in questions)):
-            planned = [await self.computed(self.plan, question) for question in questions]
-            self.updated(**{_PROMPT_FIELDS[step]: "\n\n".join(plan.prompts for plan in planned)})
-            self.tally.answers_due = sum(len(window.items) for plan in planned for window in plan.windows)
-            return await side_by_side(
-                [
-                    question.asker.ask_windows(question.task_of, question.evidence, plan.windows, plan.preamble)
-                    for question, plan in zip(questions, planned, strict=True)
-                ]
-            )
+            puts = await planned(questions, self.options.language, self.computed)
+            prompts = dict.fromkeys(put.plan.prompts for put in puts)
+            self.updated(**{_PROMPT_FIELDS[step]: "\n\n".join(prompts)})
+            self.tally.answers_due = sum(len(window.items) for put in puts for window in put.plan.windows)
+            answers = iter(await answered(puts))
+            return [list(islice(answers, len(question.askers))) for question in questions]
 
-    def plan(self, question: Question[Answer]) -> _Plan:
-        """Return how a question is put."""
-        asker, task, evidence = question.asker, question.widest, question.evidence
-        language = told(self.options.language, "the lines with A:" if evidence.shows_output else "the numbered lines")
-        preamble = f"Write reasons in {language}.\n" if task.reasons else ""
-        windows = asker.plan(task, evidence, question.items, preamble)
-        return _Plan(preamble, windows, asker.prompt_text(task, evidence, windows, preamble))
-
-    def scored(self, value: float, judged: int) -> Outcome:
-        """Put the score of a 0..1 value on the run."""
+    async def scored(self, value: float, judgement: Judgement) -> Outcome:
+        """Put the score of a 0..1 value on the run, and how sure it is."""
         told = self.scorer.score_of(value, self.options.scale, self.request.threshold)
+        if judgement.basis is not None:
+            interval = await asyncio.to_thread(
+                interval_of, judgement, judgement.basis, value, self.scorer, self.options
+            )
+            told = with_doubt(told, interval, self.request.threshold, self.scorer.direction)
         self.updated(**told)
-        units = {inquiry.assessments[self.options.strategy].units for inquiry in self.scorer.inquiries}
-        return Outcome(told["score"], told["interpretation"], judged, units.pop() if len(units) == 1 else "items")
+        kinds = {inquiry.assessments[self.options.strategy].units for inquiry in self.scorer.inquiries}
+        units = kinds.pop() if len(kinds) == 1 else "items"
+        return Outcome(told["score"], told["interpretation"], len(judgement.verdicts), units)
 
     async def explain(self, verdicts: Sequence[Verdict], subject: Subject, outcome: Outcome) -> None:
         """Put the reason on the run, if one is wanted; without one the score still stands."""
@@ -295,7 +234,7 @@ class _Trial:
             with self.step(task.step, 1):
                 user = explanation_user(self.scorer, findings, outcome, self.options, evidence, task, self.judge.model)
                 self.updated(generate_reason_prompt=f"{task.system}\n\n{user}")
-                answers = await self.asker.ask(task, (1,), lambda _: user)
+                answers = await self.askers.own.ask(task, (1,), lambda _: user)
         except _StepFailed as failed:
             warning = RunWarning(code=failed.error.code, detail=failed.error.detail, step=failed.step)
             self.updated(warnings=[*self.run.warnings, warning])
@@ -335,12 +274,12 @@ class _Trial:
         self.judge.telemetry.step_finished(self.scorer.id, step, self.tally.source, seconds)
 
     def warnings(self) -> list[RunWarning]:
-        """Return the run's warnings, with one that names the other models that answered in the judge's place."""
-        others = sorted(self.tally.answered_by - {self.judge.model.id})
+        """Return the run's warnings, with those that name the other models that answered in a judge's place."""
         warnings = [warning for warning in self.run.warnings if warning.code != FALLBACK_MODEL]
-        if others:
-            detail = f"{self.judge.model.id} was not available; {', '.join(others)} answered in its place"
-            warnings.append(RunWarning(code=FALLBACK_MODEL, detail=detail))
+        for judge, models in self.tally.answered_by.items():
+            if others := sorted(models - {judge}):
+                detail = f"{judge} was not available; {', '.join(others)} answered in its place"
+                warnings.append(RunWarning(code=FALLBACK_MODEL, detail=detail))
         return warnings
 
     def updated(self, **fields: Any) -> Run:

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from app.domain.request import ExampleSet, Options, RunRequest, Scoring, Strategy
+from app.judge.askers import Askers
 from app.judge.evidence import Evidence, Window
 from app.judge.exhibit import pieces_of
 from app.judge.fence import fence_of
@@ -26,22 +27,23 @@ _LOGPROBS = {Scoring.HARD: 5, Scoring.EXPECTED: 20}
 class Question(Generic[Answer]):
     """What a step asks about some units (by index).
 
-    `task_of` gives the task of a window, and `widest` is one whose schema is as long as theirs at least.
+    `task_of` gives the task of a window, and `widest` is one whose schema is as long as theirs at least. `askers` all
+    ask it, each for itself.
     """
 
     evidence: Evidence
     items: Sequence[int]
     widest: Task[Answer]
     task_of: Callable[[Window], Task[Answer]]
-    asker: Asker
+    askers: Sequence[Asker]
 
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Makes one run's questions; `asker` asks those that are the scorer's own.
+    """Makes one run's questions.
 
-    `shared` returns the asker of an extraction. `shown` keeps what was made to be shown, since steps share it, and
-    `cut` the segments of exhibits, since other runs do.
+    `shown` keeps what was made to be shown, since steps share it, and `cut` the segments of exhibits, since other runs
+    do.
     """
 
     request: RunRequest
@@ -49,8 +51,7 @@ class Questions:
     scorer: Scorer
     fence_key: bytes
     tenant: str
-    asker: Asker
-    shared: Callable[[Extraction], Asker]
+    askers: Askers
     shown: dict[tuple[int, View], Evidence] = field(default_factory=dict)
     cut: list[Segments] = field(default_factory=list)
 
@@ -59,10 +60,10 @@ class Questions:
         evidence = self.evidence(subject, preprocess.view)
         task: Task[Any]
         if isinstance(preprocess, Selection):
-            task, asker = selection_task(self.scorer, preprocess), self.asker
+            task, asker = selection_task(self.scorer, preprocess), self.askers.own
         else:
-            task, asker = extraction_task(preprocess), self.shared(preprocess)
-        return Question(evidence, subject.items, task, lambda _: task, asker)
+            task, asker = extraction_task(preprocess), self.askers.shared(preprocess)
+        return Question(evidence, subject.items, task, lambda _: task, [asker])
 
     def for_analyze(self, assessment: Assessment, subject: Subject) -> Question[Assessed]:
         """Return the question of an analyze step; a verdict may cite what its window shows."""
@@ -78,7 +79,7 @@ class Questions:
 
         # The highest numbers make the longest schema, and more of them than are enumerated a shorter one.
         highest = evidence.cited(assessment.cites, evidence.whole)[-MOST_ENUMERATED:]
-        return Question(evidence, subject.items, task(highest), task_of, self.asker)
+        return Question(evidence, subject.items, task(highest), task_of, self.askers.voices)
 
     @property
     def _has_examples(self) -> bool:
@@ -137,8 +138,3 @@ def verdicts_on(subject: Subject, assessment: Assessment, answers: Mapping[int, 
             sure = confidence(answer, assessment)
             verdicts.append(Verdict(subject.units[index], labels, answer.reason, index, answer.cited, sure))
     return sorted(verdicts, key=lambda verdict: verdict.place)
-
-
-def shared_by_all(asker: Asker, about: tuple[str, ...], owner: str) -> Asker:
-    """Return an asker whose answers depend on these and not on the scorer; owner has those kept from other runs."""
-    return replace(asker, answers=replace(asker.answers, about=about, run_id=owner))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from app.domain.errors import AssayError, ContextOverflow, JudgeError
@@ -32,7 +32,7 @@ WINDOWS_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Asks one run's questions."""
+    """Asks one run's questions of one model; `sample` as in ports.Prompt."""
 
     scorer_id: str
     model: ChatModel
@@ -40,6 +40,7 @@ class Asker:
     telemetry: Telemetry
     tally: Tally
     slot: Slot | None = None
+    sample: int = 0
 
     def plan(self, task: Task[Any], evidence: Evidence, items: Sequence[int], preamble: str) -> list[Window]:
         """Return the windows that ask about items (unit indexes).
@@ -112,7 +113,7 @@ class Asker:
 
         prompt = prompt_for(task, self.model, show(numbers), numbers)
         (model, answers), source = await self.answers.get(prompt, ask_judge, read)
-        self.tally.answered(source, model, 0 if source is Source.LLM else len(numbers))
+        self.tally.answered(self.model.id, source, model, 0 if source is Source.LLM else len(numbers))
         return answers
 
 
@@ -125,11 +126,11 @@ class _Line:
         self.model = asker.model.id
 
     async def complete(self, prompt: Prompt) -> Completion:
-        completion = await self._asker.model.complete(
-            prompt, deadline=self._asker.answers.deadline, slot=self._asker.slot
-        )
+        asker = self._asker
+        sampled = replace(prompt, sample=asker.sample)
+        completion = await asker.model.complete(sampled, deadline=asker.answers.deadline, slot=asker.slot)
         self.model = completion.model
-        self._asker.tally.called(completion)
+        asker.tally.called(asker.model.id, completion)
         return completion
 
     def was_invalid(self, error: JudgeError) -> None:

@@ -9,10 +9,14 @@ from app.ports import Completion, Source
 
 @dataclass(slots=True)
 class Tally:
-    """Running counts of one run; `model` is the judge that answered last, `answered_by` are all that did."""
+    """Running counts of one run.
 
+    `model` answered last for `judge`, the first of those who judge; `answered_by` are all that answered for each.
+    """
+
+    judge: str
     model: str
-    answered_by: set[str] = field(default_factory=set)
+    answered_by: dict[str, set[str]] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     judged: int = 0
@@ -36,9 +40,9 @@ class Tally:
         self.asked, self.judged, self.answers_due = asked, 0, asked
         self.sources.clear()
 
-    def called(self, completion: Completion) -> None:
-        """Count a reply of the judge."""
-        self._heard(completion.model)
+    def called(self, judge: str, completion: Completion) -> None:
+        """Count a reply to what a judge was asked."""
+        self._heard(judge, completion.model)
         self.usage = Usage(
             judge_calls=self.usage.judge_calls + 1,
             cache_hits=self.usage.cache_hits,
@@ -47,17 +51,18 @@ class Tally:
             cost_usd=_sum(self.usage.cost_usd, completion.cost_usd),
         )
 
-    def answered(self, source: Source, model: str, items: int) -> None:
-        """Count an answer of model, and the items in it that no reply was counted for."""
-        self._heard(model)
+    def answered(self, judge: str, source: Source, model: str, items: int) -> None:
+        """Count an answer of model for a judge, and the items in it that no reply was counted for."""
+        self._heard(judge, model)
         self.judged += items
         self.sources[source] += 1
         if source is not Source.LLM:
             self.usage = self.usage.model_copy(update={"cache_hits": self.usage.cache_hits + 1})
 
-    def _heard(self, model: str) -> None:
-        self.model = model
-        self.answered_by.add(model)
+    def _heard(self, judge: str, model: str) -> None:
+        self.answered_by.setdefault(judge, set()).add(model)
+        if judge == self.judge:
+            self.model = model
 
 
 def _sum(so_far: float | None, cost: float | None) -> float | None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -131,14 +131,36 @@ def _given(value: str | list[str] | list[Message] | None) -> bool:
 
 
 def _model_faults(deps: Deps, body: ScoreRequest) -> list[Fault]:
+    if body.models is not None:
+        return _panel_faults(deps, body, body.models)
     if body.model is None:
         if deps.models.default is None:
             raise NotConfigured("No judge model is configured: set ASSAY_JUDGE_MODEL or ASSAY_MODELS_FILE")
         return []
-    if body.model in deps.models.ids:
-        return []
+    return [] if body.model in deps.models.ids else [_unknown_model(deps, "#/model")]
+
+
+def _panel_faults(deps: Deps, body: ScoreRequest, models: Sequence[str]) -> list[Fault]:
+    faults = [
+        _unknown_model(deps, f"#/models/{index}") for index, model in enumerate(models) if model not in deps.models.ids
+    ]
+    faults += [
+        Fault(pointer=f"#/models/{index}", code="repeated", detail="Name each model of a panel once")
+        for index, model in enumerate(models)
+        if model in models[:index]
+    ]
+    if body.model is not None:
+        faults.append(Fault(pointer="#/model", code="model_and_models", detail="Send either model or models"))
+    return faults
+
+
+def _first_model(deps: Deps, body: ScoreRequest) -> str | None:
+    return body.models[0] if body.models else body.model or deps.models.default
+
+
+def _unknown_model(deps: Deps, pointer: str) -> Fault:
     known = ", ".join(deps.models.ids) or "none is configured"
-    return [Fault(pointer="#/model", code="unknown_model", detail=f"Choose one of the configured models: {known}")]
+    return Fault(pointer=pointer, code="unknown_model", detail=f"Choose one of the configured models: {known}")
 
 
 def is_sampled(sampling: Sampling | None) -> bool:
@@ -207,7 +229,8 @@ def new_run(
         ground_truth=body.ground_truth,
         noisy_input=body.noisy_input,
         options=options.model_dump(mode="json", by_alias=True),
-        model=(body.model or deps.models.default) if scorer.uses_judge else None,
+        model=_first_model(deps, body) if scorer.uses_judge else None,
+        models=body.models if scorer.uses_judge else None,
         cache=body.cache,
         threshold=threshold,
         priority=body.priority,
@@ -226,6 +249,7 @@ def new_run(
         direction=scorer.direction,
         threshold=threshold,
         model=request.model,
+        models=request.models,
         metadata=body.kept_metadata,
         attempts=1 if status is RunStatus.RUNNING else 0,
         history=[Attempt(number=1, started_at=now)] if status is RunStatus.RUNNING else [],

@@ -63,6 +63,7 @@ def _queued_again(deps: Deps, run: Run, timeout_ms: int) -> Run:
         direction=run.direction,
         threshold=run.threshold,
         model=run.model,
+        models=run.models,
         usage=Usage(),
         timings=Timings(),
         metadata=run.metadata,

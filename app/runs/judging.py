@@ -9,8 +9,9 @@ from app.computed.execute import compute_run
 from app.computed.scorer import ComputedScorer
 from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
 from app.domain.run import Run, RunStatus, Step
-from app.judge.execute import Judge, judge_run
-from app.ports import ChatModel, Claim, Slot
+from app.judge.askers import Judge
+from app.judge.execute import judge_run
+from app.ports import Claim, Slot
 from app.runs.deps import Deps
 from app.runs.lease import ClaimLost, FencedModel, Lease
 
@@ -102,19 +103,21 @@ async def _judge(
 
 
 async def _judge_of(deps: Deps, claim: Claim, lease: Lease | None, slot: Slot | None) -> Judge:
-    """Return who judges the run; raises NotConfigured when its model is gone, StoreUnavailable."""
+    """Return who judges the run; raises NotConfigured when a model of it is gone, StoreUnavailable."""
     try:
-        model: ChatModel = deps.models.get(claim.request.model or "")
+        models = [deps.models.get(model_id) for model_id in claim.request.models or [claim.request.model or ""]]
     except KeyError:
-        raise NotConfigured("The judge model of this run is no longer configured; add it and retry") from None
+        raise NotConfigured("A judge model of this run is no longer configured; add it and retry") from None
+    first, *panel = models if lease is None else [FencedModel(model, lease) for model in models]
     return Judge(
-        model=model if lease is None else FencedModel(model, lease),
+        model=first,
         cache=deps.cache,
         tenant=claim.key.tenant,
         fence_key=await deps.store.fence_key(),
         clock=deps.clock,
         telemetry=deps.telemetry,
         slot=slot,
+        panel=tuple(panel),
     )
 
 

@@ -47,6 +47,15 @@ SCORE_REQUESTS: Json = {
             },
         },
     },
+    "panel": {
+        "summary": "Three models, three samples of each, and a threshold that the score has to keep surely",
+        "value": {
+            "output": TEXT,
+            "models": ["openai/gpt-4o-mini", "mistral/mistral-small-latest", "vllm/qwen"],
+            "options": {"samples": 3},
+            "threshold": 0.5,
+        },
+    },
     "queued": {
         "summary": "Scored in the background",
         "value": {"output": TEXT, "mode": "queued", "priority": "bulk", "timeoutMs": 120000},

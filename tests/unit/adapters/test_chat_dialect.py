@@ -132,8 +132,9 @@ def test_learning_ends_whatever_is_refused() -> None:
     )
 
 
-def sent(dialect: Dialect, **parameters: Any) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(chat_payload("judge", PROMPT, dialect, parameters, 300))
+def sent(dialect: Dialect, sample: int = 0, **parameters: Any) -> dict[str, Any]:
+    prompt = replace(PROMPT, sample=sample)
+    body: dict[str, Any] = json.loads(chat_payload("judge", prompt, dialect, parameters, 300))
     return body
 
 
@@ -229,3 +230,25 @@ def test_limits_go_and_property_names_stay() -> None:
         "$defs": {"part": {"type": "array", "prefixItems": [{"type": "number"}]}},
         "additionalProperties": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("configured", "sample", "sampled"),
+    [
+        ({"temperature": 0.0}, 0, {"temperature": 0.0}),
+        ({"temperature": 0.0}, 1, {"temperature": 1.0, "seed": 1}),
+        ({"temperature": 0.0, "seed": 7}, 0, {"temperature": 0.0, "seed": 7}),
+        ({"temperature": 0.0, "seed": 7}, 3, {"temperature": 1.0, "seed": 10}),
+        ({"temperature": 0.6, "top_p": 0.95}, 2, {"temperature": 0.6, "top_p": 0.95, "seed": 2}),
+    ],
+)
+def test_samples_differ_by_seed_and_by_the_judges_own_temperature_if_it_has_one(
+    configured: dict[str, float], sample: int, sampled: dict[str, float]
+) -> None:
+    body = sent(FULL, sample, **configured)
+    assert {name: body[name] for name in ("temperature", "top_p", "seed") if name in body} == sampled
+
+
+def test_samples_do_without_what_the_provider_refuses() -> None:
+    body = sent(Dialect(dropped=frozenset({"temperature", "seed"})), 2, temperature=0.0)
+    assert not {"temperature", "seed"} & set(body)

@@ -133,6 +133,12 @@ def test_spans_that_point_into_the_reference_answer_are_not_marked(scorer: str, 
     assert set(re.findall("\x1b\\[4;\\d+m([^\x1b]*)", console.file.getvalue())) == marked
 
 
+def test_how_sure_the_score_is_stands_beside_it() -> None:
+    interval = {"low": 0.25, "high": 1.0, "level": 0.95, "basis": "votes"}
+    assert "0.25 to 1 when judged again" in _headline(run(scoreInterval=interval)).plain
+    assert "again" not in _headline(run()).plain
+
+
 def test_spans_count_code_points() -> None:
     text = "👵🏽 Old. \r\x07 Never learn."
     start = text.index("Never")

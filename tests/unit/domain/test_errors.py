@@ -30,3 +30,15 @@ def test_more_than_a_detail() -> None:
     assert CapacityReduced("x", 9).retry_after == 9
     assert StoreUnavailable().retry_after > 0
     assert "again" in StoreUnavailable().detail
+
+
+@pytest.mark.parametrize("kind", every_kind())
+def test_an_error_can_name_the_model_that_it_is_about(kind: type[AssayError]) -> None:
+    named = kind("What to do.").of("acme/judge")
+    assert (type(named), named.detail) == (kind, "acme/judge: What to do.")
+
+
+def test_an_error_that_names_a_model_is_the_same_in_all_else() -> None:
+    error = errors.JudgeTimeout("Too late", own_deadline=True)
+    assert error.of("acme/judge").own_deadline
+    assert error.detail == "Too late"

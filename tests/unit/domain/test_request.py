@@ -107,6 +107,7 @@ def test_options_have_defaults() -> None:
         "includeReason": True,
         "language": None,
         "strategy": "three_step",
+        "samples": 1,
         "scoring": "hard",
         "examples": None,
     }

@@ -4,7 +4,8 @@ from typing import Any
 
 from app.domain.request import RunRequest
 from app.domain.run import Direction, Run, RunStatus, Step
-from app.judge.execute import Judge, judge_run
+from app.judge.askers import Judge
+from app.judge.execute import judge_run
 from app.judge.scorer import Scorer
 from app.scorers import load_scorers
 from tests.unit.fakes import NOW, DictCache, FakeClock, ScriptedModel, TelemetryLog
@@ -38,14 +39,16 @@ def request_of(output: Any, scorer_id: str = "bias", **fields: Any) -> RunReques
 
 
 class Bench:
-    """One judge with its surroundings, for one or more runs."""
+    """One judge, or a panel, with its surroundings, for one or more runs."""
 
-    def __init__(self, model: ScriptedModel, *, tenant: str = "tenant", cache: DictCache | None = None) -> None:
+    def __init__(
+        self, model: ScriptedModel, *panel: ScriptedModel, tenant: str = "tenant", cache: DictCache | None = None
+    ) -> None:
         self.model = model
         self.cache = DictCache() if cache is None else cache
         self.telemetry = TelemetryLog()
         self.clock = FakeClock()
-        self.judge = Judge(model, self.cache, tenant, b"k" * 32, self.clock, self.telemetry)
+        self.judge = Judge(model, self.cache, tenant, b"k" * 32, self.clock, self.telemetry, panel=panel)
         self.steps: list[tuple[Step, Run]] = []
         self.cache_keys: list[str] = []
 

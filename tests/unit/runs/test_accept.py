@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import InvalidRequest
+from app.domain.errors import InvalidRequest, NotConfigured
 from app.domain.request import MultiScoreRequest, ScoreRequest, StorePolicy, Strategy
 from app.domain.run import RunStatus
 from app.judge.scorer import Inquiry
-from app.runs.accept import accept, accept_many, new_run
+from app.ports import NewRun
+from app.runs.accept import accept, accept_many, fingerprint, new_run
 from app.scorers import load_scorers
 from tests.unit.fakes import FakeClock
 
@@ -22,7 +23,9 @@ LABELS_ALONE = replace(SCORERS["toxicity"], id="labelled", counts_shares=False)
 OPTIONS = {"checks": {"includes": ["text"]}}
 DEPS: Any = SimpleNamespace(
     scorers={**SCORERS, "slow": ONE_STRATEGY, "labelled": LABELS_ALONE},
-    models=SimpleNamespace(default="fake/judge", ids=("fake/judge",)),
+    models=SimpleNamespace(default="fake/judge", ids=("fake/judge", "fake/b", "fake/c")),
+    clock=FakeClock(),
+    policy=SimpleNamespace(run_timeout_ms=60_000, run_ttl_s=60),
 )
 
 
@@ -46,6 +49,11 @@ def test_examples_that_a_scorer_does_not_have_are_a_fault() -> None:
     assert faults("context-relevance", **texts, options=wanted) == [("#/options/examples", "unsupported_examples")]
     body = ScoreRequest.model_validate({"output": "A text.", **texts, "options": {"examples": "none"}})
     assert accept(DEPS, body, "context-relevance").options.examples == "none"
+
+
+def new(scorer_id: str, **body: Any) -> NewRun:
+    request = ScoreRequest.model_validate({"output": "A text.", **body})
+    return new_run(DEPS, "tenant", "run-00000001", request, accept(DEPS, request, scorer_id), RunStatus.QUEUED, "")
 
 
 @pytest.mark.parametrize("context", [None, [], [""], [" ", "\n\t"]])
@@ -102,3 +110,44 @@ def test_a_noisy_input_goes_with_the_request_and_is_kept_as_other_texts_are(poli
     new = new_run(deps, "tenant", "run-00000001", body, accepted, RunStatus.RUNNING, "caller")
     assert new.request.noisy_input == "Tae?"
     assert new.run.metadata == (metadata if policy is StorePolicy.FULL else {"team": "search"})
+
+
+def test_a_panel_is_of_configured_models_each_once_and_instead_of_a_model() -> None:
+    assert faults("bias", models=["fake/judge", "x/gone", "fake/b", "x/lost"]) == [
+        ("#/models/1", "unknown_model"),
+        ("#/models/3", "unknown_model"),
+    ]
+    assert faults("bias", models=["fake/b", "fake/judge", "fake/b"]) == [("#/models/2", "repeated")]
+    assert faults("bias", models=["fake/b", "fake/c"], model="fake/b") == [("#/model", "model_and_models")]
+    assert faults("bias", model="x/gone") == [("#/model", "unknown_model")]
+
+
+def test_a_panel_stands_on_the_run_and_on_what_it_is_to_do() -> None:
+    made = new("bias", models=["fake/b", "fake/c"])
+    assert (made.request.model, made.request.models) == ("fake/b", ["fake/b", "fake/c"])
+    assert (made.run.model, made.run.models) == ("fake/b", ["fake/b", "fake/c"])
+
+
+def test_without_a_panel_there_is_one_model() -> None:
+    for body, model in (({}, "fake/judge"), ({"model": "fake/c"}, "fake/c")):
+        made = new("bias", **body)
+        assert (made.request.model, made.request.models, made.run.models) == (model, None, None)
+
+
+def test_scorers_without_a_judge_take_no_notice_of_models_and_samples() -> None:
+    made = new("completeness", input="Tea?", models=["x/a", "x/b"], model="x/c", options={"samples": 5})
+    assert (made.request.model, made.request.models, made.run.models) == (None, None, None)
+
+
+def test_a_panel_needs_no_default_model() -> None:
+    deps = SimpleNamespace(scorers=SCORERS, models=SimpleNamespace(default=None, ids=("a/b", "a/c")))
+    body = ScoreRequest.model_validate({"output": "A text.", "models": ["a/b", "a/c"]})
+    assert accept(deps, body, "bias").scorer.id == "bias"  # type: ignore[arg-type]
+    with pytest.raises(NotConfigured):
+        accept(deps, ScoreRequest(output="A text."), "bias")  # type: ignore[arg-type]
+
+
+def test_another_panel_is_another_request() -> None:
+    bodies = [{}, {"models": ["a/b", "a/c"]}, {"models": ["a/c", "a/b"]}, {"options": {"samples": 3}}]
+    told = {fingerprint(ScoreRequest.model_validate({"output": "A text.", **body}), "bias") for body in bodies}
+    assert len(told) == len(bodies)
