@@ -1,18 +1,69 @@
 """From a definition to a scorer that runs."""
 
 from dataclasses import dataclass
+from typing import Any, Final
 
-from app.custom.definition import ScorerDefinition
-from app.judge.scorer import Measure
+from app.custom.definition import AnalyzeDefinition, PreprocessDefinition, ScorerDefinition
+from app.custom.formula import Formula, FormulaFailed, WrongFormula
+from app.custom.material import ALWAYS, INPUTS, Material, Typed
+from app.custom.options import options_model, taken_names
+from app.custom.schema import RESERVED, shape_of
+from app.custom.shape import Shape
+from app.custom.template import Template, WrongTemplate
+from app.domain.errors import Fault, InvalidRequest
+from app.domain.request import Options, Strategy
+from app.domain.run import VERBATIM_FIELDS, Span
+from app.judge.scorer import Band, Measure
+
+PREPROCESS_RESULT: Final = "preprocessStepResult"
+ANALYZE_RESULT: Final = "analyzeStepResult"
+_BANDS: Final = (Band("low", 0.0, 0.3), Band("medium", 0.4, 0.6), Band("high", 0.7, 1.0))
+_OURS: Final = frozenset({"n", "text", "span"})
+"""What a verdict holds beside what its schema asks for."""
+_PLACED: Final[dict[str, Any]] = {"text": {"type": "string"}, "span": Span.model_json_schema()}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Asking:
+    """A step: its instructions, and the shape of what it gives.
+
+    `select` names the list of a step that points at segments; its shape is then that of the list of their texts.
+    """
+
+    instructions: Template
+    shape: Shape
+    select: str | None = None
+
+    @property
+    def listed(self) -> str | None:
+        """The name of the one property that lists texts, which can be judged one by one."""
+        names = [name for name, shape in self.shape.properties.items() if shape.kind == "array" and shape.is_text]
+        return names[0] if len(names) == 1 else None
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class CustomScorer(Measure):
-    """A scorer made of a definition; it asks a judge."""
+    """A scorer made of a definition; it asks a judge. `own` is the shape of its own options."""
 
     uses_judge = True
 
     definition: ScorerDefinition
+    own: Shape | None
+    preprocess: Asking | None
+    analyze: Asking
+    reason: Template | None
+    formula: Formula
+
+    @property
+    def strategies(self) -> tuple[Strategy, ...]:
+        """Only the steps that were defined can be asked."""
+        return (Strategy.THREE_STEP,)
+
+    @property
+    def verbatim_fields(self) -> frozenset[str]:
+        """The names under which its step results may quote submitted texts."""
+        steps = [self.analyze, *([self.preprocess] if self.preprocess else [])]
+        return VERBATIM_FIELDS.union(*(step.shape.free_texts for step in steps))
 
 
 def compiled(definition: ScorerDefinition) -> CustomScorer:
@@ -20,4 +71,208 @@ def compiled(definition: ScorerDefinition) -> CustomScorer:
 
     Raises InvalidRequest with every fault that was found, each with a pointer into the definition.
     """
-    raise NotImplementedError
+    compiler = _Compiler(definition)
+    scorer = compiler.scorer()
+    if scorer is None or compiler.faults:
+        raise InvalidRequest("The definition of this scorer has faults; mend them", tuple(compiler.faults))
+    return scorer
+
+
+class _Compiler:
+    """One definition on its way; faults are gathered, so that an author sees all of them at once."""
+
+    def __init__(self, definition: ScorerDefinition) -> None:
+        self.definition = definition
+        self.faults: list[Fault] = []
+
+    def scorer(self) -> CustomScorer | None:
+        """Return the scorer, or None when a part of it could not be made."""
+        definition = self.definition
+        bands = self.bands()
+        own = self.own_options()
+        material = sample_material(own)
+        preprocess = None if definition.preprocess is None else self.preprocess(definition.preprocess, material)
+        if preprocess is not None:
+            material = material.with_result(PREPROCESS_RESULT, preprocess.shape, sample(preprocess.shape))
+        analyze = self.analyze(definition.analyze, preprocess, material)
+        if analyze is None or (definition.preprocess is not None and preprocess is None):
+            return None
+        reason = None
+        if definition.generate_reason is not None:
+            shape = result_shape(definition, analyze)
+            material = material.with_result(ANALYZE_RESULT, shape, sample(shape))
+            reason = self.template("#/generateReason", definition.generate_reason.instructions, material)
+        formula = self.formula(own, preprocess, analyze)
+        if formula is None:
+            return None
+        return CustomScorer(
+            id=definition.id,
+            version=definition.version,
+            description=definition.description,
+            direction=definition.direction,
+            needs=tuple(dict.fromkeys(("output", *definition.needs))),
+            options=Options if own is None else options_model(own),
+            bands=bands,
+            step_schemas=_step_schemas(definition, preprocess, analyze),
+            definition=definition,
+            own=own,
+            preprocess=preprocess,
+            analyze=analyze,
+            reason=reason,
+            formula=formula,
+        )
+
+    def fault(self, pointer: str, code: str, detail: str) -> None:
+        """Note a fault."""
+        self.faults.append(Fault(pointer=pointer, code=code, detail=detail))
+
+    def bands(self) -> tuple[Band, ...]:
+        """Return the bands; together they have to reach 1."""
+        if self.definition.bands is None:
+            return _BANDS
+        bands = tuple(Band(band.name, band.low, band.high) for band in self.definition.bands)
+        for place, band in enumerate(bands):
+            if band.low > band.high:
+                self.fault(f"#/bands/{place}/high", "band", "Send an upper end that is not below the lower one")
+        if max(band.high for band in bands) < 1:
+            self.fault("#/bands", "band", "Let the highest band end at 1")
+        return bands
+
+    def own_options(self) -> Shape | None:
+        """Return the shape of the scorer's own options."""
+        if self.definition.options is None:
+            return None
+        own = shape_of(self.definition.options, "#/options", self.faults, for_options=True)
+        for name in (own.properties if own else {}).keys() & taken_names():
+            self.fault(f"#/options/properties/{name}", "json_schema", "Every scorer has it; choose another name")
+        return own
+
+    def preprocess(self, step: PreprocessDefinition, material: Material) -> Asking | None:
+        """Return the first step."""
+        if (step.select is None) == (step.reply_schema is None):
+            self.fault("#/preprocess", "missing", "Send either a schema or select")
+            return None
+        if step.select is not None:
+            if step.select in RESERVED or step.select.casefold() in ("items", "n"):
+                self.fault("#/preprocess/select", "name", "This name is taken; choose another")
+            text = Shape("text")
+            shape: Shape | None = Shape("object", properties={step.select: Shape("array", items=text)})
+        else:
+            shape = shape_of(step.reply_schema, "#/preprocess/schema", self.faults)
+        instructions = self.template(
+            "#/preprocess", step.instructions, material, must_name_data=step.reply_schema is not None
+        )
+        return None if shape is None or instructions is None else Asking(instructions, shape, step.select)
+
+    def analyze(self, step: AnalyzeDefinition, preprocess: Asking | None, material: Material) -> Asking | None:
+        """Return the second step."""
+        shape = shape_of(step.reply_schema, "#/analyze/schema", self.faults)
+        instructions = self.template("#/analyze", step.instructions, material, must_name_data=step.for_each is None)
+        if step.for_each is not None and shape is not None:
+            for name in shape.properties:
+                if name.casefold() in _OURS:
+                    pointer = f"#/analyze/schema/properties/{name}"
+                    self.fault(pointer, "json_schema", "Verdicts have this property of themselves; choose another name")
+        if step.for_each == "items" and (preprocess is None or preprocess.listed is None):
+            self.fault(
+                "#/analyze/forEach", "missing", "Let preprocess select segments, or give one array of texts, to judge"
+            )
+        return None if shape is None or instructions is None else Asking(instructions, shape)
+
+    def template(self, pointer: str, text: str, material: Material, *, must_name_data: bool = False) -> Template | None:
+        """Return the parsed instructions, tried with everything there and with what is not needed left out."""
+        try:
+            template = Template(text, (*ALWAYS, *(name for name in material.typed if name != "options")))
+            needed = {name: value if name in self.definition.needs else None for name, value in material.inputs.items()}
+            for inputs in (material.inputs, {**needed, "output": material.inputs["output"]}):
+                template.rendered(Material(inputs, material.metadata, material.typed).variables())
+        except WrongTemplate as error:
+            self.fault(f"{pointer}/instructions", "template", str(error))
+            return None
+        if must_name_data and not any(name != "options" for name, _ in template.mentioned):
+            self.fault(f"{pointer}/instructions", "template", "Name what is to be judged, as in {{ output }}")
+        return template
+
+    def formula(self, own: Shape | None, preprocess: Asking | None, analyze: Asking) -> Formula | None:
+        """Return the formula; where there may be no verdicts at all, it has to say what that gives."""
+        for_each = self.definition.analyze.for_each
+        known = {} if own is None else {"options": own}
+        if preprocess is not None:
+            known["preprocess"] = preprocess.shape
+        if for_each is None:
+            known["analyze"] = analyze.shape
+        try:
+            formula = Formula(self.definition.score, known, None if for_each is None else analyze.shape)
+            if for_each == "items":
+                nothing = {name: sample(shape) for name, shape in known.items()}
+                formula.value({**nothing, "verdicts": []}, segments=1)
+        except WrongFormula as error:
+            self.fault("#/score", "formula", str(error))
+            return None
+        except FormulaFailed as error:
+            hint = "say what it is then, as in `size(verdicts) == 0 ? null : ...`"
+            self.fault("#/score", "formula", f"Without any verdicts {error}; {hint}")
+            return None
+        return formula
+
+
+def sample_material(own: Shape | None) -> Material:
+    """Return material with something in every place, to try templates on."""
+    text = "A text."
+    return Material(
+        inputs={name: [text] if name == "context" else text for name in INPUTS},
+        metadata={},
+        typed={"options": Typed(own, {} if own is None else sample(own))},
+    )
+
+
+def sample(shape: Shape) -> Any:
+    """Return a value of the shape."""
+    match shape.kind:
+        case "object":
+            return {name: sample(inner) for name, inner in shape.properties.items()}
+        case "array":
+            return [sample(shape.item)] * max(1, shape.least)
+        case "label":
+            return shape.labels[0]
+        case "text":
+            return "text"
+        case "boolean":
+            return True
+    ends = [end for end in (shape.low, shape.high, 0) if end is not None]
+    return ends[0]
+
+
+def result_shape(definition: ScorerDefinition, analyze: Asking) -> Shape:
+    """Return the shape of the analyze step's result, as the reason's instructions are given it."""
+    if definition.analyze.for_each is None:
+        return analyze.shape
+    verdict = Shape("object", properties={**analyze.shape.properties, "text": Shape("text")})
+    return Shape("object", properties={"verdicts": Shape("array", items=verdict)})
+
+
+def _step_schemas(
+    definition: ScorerDefinition, preprocess: Asking | None, analyze: Asking
+) -> dict[str, dict[str, Any]]:
+    schemas = {}
+    if preprocess is not None:
+        schema = preprocess.shape.schema()
+        if preprocess.select is not None:
+            schema = {
+                "type": "object",
+                "properties": {preprocess.select: _list_of({"type": "string"}), "items": _list_of(_object_of(_PLACED))},
+            }
+        schemas[PREPROCESS_RESULT] = schema
+    answer = analyze.shape.schema()
+    if definition.analyze.for_each is not None:
+        answer = _object_of({"verdicts": _list_of(_object_of({**answer["properties"], **_PLACED}))})
+    schemas[ANALYZE_RESULT] = answer
+    return schemas
+
+
+def _list_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _object_of(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}

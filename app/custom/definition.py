@@ -11,9 +11,11 @@ from app.domain.run import Direction
 SCORER_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{1,62}$"
 ScorerId = Annotated[str, StringConstraints(pattern=SCORER_ID_PATTERN)]
 Version = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
-Description = Annotated[str, StringConstraints(max_length=1_000), AfterValidator(refuse_nul), AfterValidator(refuse_blank)]
+Description = Annotated[
+    str, StringConstraints(max_length=1_000), AfterValidator(refuse_nul), AfterValidator(refuse_blank)
+]
 Instructions = Annotated[
-    str, StringConstraints(max_length=20_000), AfterValidator(refuse_nul), AfterValidator(refuse_blank)
+    str, StringConstraints(max_length=10_000), AfterValidator(refuse_nul), AfterValidator(refuse_blank)
 ]
 Formula = Annotated[str, StringConstraints(max_length=2_000), AfterValidator(refuse_nul), AfterValidator(refuse_blank)]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]

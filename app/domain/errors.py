@@ -6,6 +6,7 @@ AssayError
 │   ├── NotFound                     not_found
 │   ├── IdempotencyConflict          idempotency_conflict
 │   ├── RunConflict                  invalid_request: the run's state does not allow it (409)
+│   ├── ScorerFault                  invalid_request: a custom scorer's definition fails on this text
 │   └── ContextOverflow              context_overflow (found before any judge call)
 ├── ServiceError                     Assay can't take it now
 │   ├── CapacityReduced              capacity_reduced, with retry_after seconds
@@ -131,6 +132,18 @@ class RunConflict(CallerError):
 
     code = ErrorCode.INVALID_REQUEST
     title = "The run's state does not allow this"
+
+
+class ScorerFault(CallerError):
+    """A custom scorer's formula (`of_formula`) or instructions fail on this text, though they passed when saved."""
+
+    code = ErrorCode.INVALID_REQUEST
+    title = "The scorer's definition does not work for this text"
+    reason = "definition"
+
+    def __init__(self, detail: str, *, of_formula: bool = False) -> None:
+        super().__init__(detail)
+        self.of_formula = of_formula
 
 
 class ContextOverflow(CallerError):

@@ -52,8 +52,8 @@ NOTHING_JUDGED: dict[str, Any] = {
     "error": None,
 }
 """What a run is set back to before it is judged, since an attempt before may have left something."""
-_PROMPT_FIELDS = {Step.PREPROCESS: "preprocess_prompt", Step.ANALYZE: "analyze_prompt"}
-_TIMING_FIELDS = {
+PROMPT_FIELDS = {Step.PREPROCESS: "preprocess_prompt", Step.ANALYZE: "analyze_prompt"}
+TIMING_FIELDS = {
     Step.PREPROCESS: "preprocess_ms",
     Step.ANALYZE: "analyze_ms",
     Step.GENERATE_REASON: "generate_reason_ms",
@@ -196,7 +196,7 @@ class _Trial:
         with self.step(step, sum(len(question.items) for question in questions)):
             puts = await planned(questions, self.options.language, self.computed)
             prompts = dict.fromkeys(put.plan.prompts for put in puts)
-            self.updated(**{_PROMPT_FIELDS[step]: "\n\n".join(prompts)})
+            self.updated(**{PROMPT_FIELDS[step]: "\n\n".join(prompts)})
             self.tally.answers_due = sum(len(window.items) for put in puts for window in put.plan.windows)
             answers = iter(await answered(puts))
             return [list(islice(answers, len(question.askers))) for question in questions]
@@ -269,7 +269,7 @@ class _Trial:
             raise _StepFailed(step, error) from error
         finally:
             seconds = clock.monotonic() - started
-            timings = self.run.timings.model_copy(update={_TIMING_FIELDS[step]: round(seconds * 1000, 3)})
+            timings = self.run.timings.model_copy(update={TIMING_FIELDS[step]: round(seconds * 1000, 3)})
             self.updated(timings=timings, usage=self.tally.usage, model=self.tally.model, warnings=self.warnings())
         self.judge.telemetry.step_finished(self.scorer.id, step, self.tally.source, seconds)
 

@@ -53,7 +53,7 @@ class Asker:
                 f"The text has {len(items):,} {task.units} and at most {MOST_SEGMENTS:,} can be judged in one run; "
                 "split the text, or join its short lines"
             )
-        user = _user(task, preamble, evidence, Window((), neighbours=False), ())
+        user = user_message(task, preamble, evidence, Window((), neighbours=False), ())
         free = free_tokens(task, self.model, user, (1,)) - task.tokens_once
         schema_per_item = reply_form(task, range(1, 12)).tokens - reply_form(task, range(1, 11)).tokens
         answerable = (self.model.max_output_tokens - task.tokens_once) // task.tokens_per_item
@@ -71,7 +71,7 @@ class Asker:
 
         After the first WINDOWS_SHOWN there only stands how many more there are.
         """
-        users = [_user(task, preamble, evidence, window, window.numbers) for window in windows[:WINDOWS_SHOWN]]
+        users = [user_message(task, preamble, evidence, window, window.numbers) for window in windows[:WINDOWS_SHOWN]]
         left_out = len(windows) - len(users)
         return "\n\n".join([task.system, *users, *[f"(and {left_out} more of the same form)"] * bool(left_out)])
 
@@ -88,7 +88,7 @@ class Asker:
             task = task_of(window)
 
             def show(numbers: Numbers) -> str:
-                return _user(task, preamble, evidence, window, numbers)
+                return user_message(task, preamble, evidence, window, numbers)
 
             async with free:
                 answers = await self.ask(task, window.numbers, show)
@@ -150,7 +150,8 @@ def _stored_answers(stored: bytes, task: Task[Answer], numbers: Numbers) -> tupl
     return (model, answers) if model is not None and len(answers) == len(numbers) else None
 
 
-def _user(task: Task[Any], preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -> str:
+def user_message(task: Task[Any], preamble: str, evidence: Evidence, window: Window, numbers: Numbers) -> str:
+    """Return the message that asks about the items of a window that have these numbers."""
     return f"{preamble}{task.units.capitalize()} to decide on: {len(numbers)}.\n{evidence.show(window, numbers)}"
 
 
