@@ -49,6 +49,8 @@ class Material:
     def pieces(self, mentioned: Mentioned) -> list[Piece]:
         """Return the pieces that show what was mentioned, each line under its name; of metadata the mentioned alone."""
         shown = {**self.inputs, **{name: typed.value for name, typed in self.typed.items()}}
+        # What else there is among the options stands in the instructions themselves.
+        shown["options"] = _texts_of(*self.typed["options"])
         names = sorted(mentioned, key=lambda place: (place[0] != "output", place[0], place[1] or ""))
         lines: dict[str, str] = {}
         for root, key in names:
@@ -74,6 +76,15 @@ def _with_labels(shape: Shape | None, value: Any) -> Any:
     return Plain(value) if shape.kind == "label" else value
 
 
+def _texts_of(shape: Shape | None, value: Any) -> Any:
+    """Return the value with None in the place of all that is no text of somebody's own."""
+    if shape is None or shape.kind == "text":
+        return value
+    if shape.kind == "object":
+        return {name: _texts_of(inner, value[name]) for name, inner in shape.properties.items()}
+    return [_texts_of(shape.items, inner) for inner in value] if shape.kind == "array" else None
+
+
 def _lines(name: str, value: Any) -> dict[str, str]:
     return dict(_named_lines(name, value))
 
@@ -81,7 +92,7 @@ def _lines(name: str, value: Any) -> dict[str, str]:
 def _named_lines(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         if name.endswith("]") and not any(isinstance(inner, Mapping | list) for inner in value.values()):
-            yield name, "; ".join(f"{key}: {_told(inner)}" for key, inner in value.items())
+            yield name, "; ".join(f"{key}: {_told(inner)}" for key, inner in value.items() if inner is not None)
             return
         for key, inner in value.items():
             yield from _named_lines(f"{name}.{key}", inner)

@@ -75,11 +75,13 @@ class Steps:
         return verdicts_task(name, instructions, step.shape, units)
 
     def evidence(self, step: Asking, material: Material, subject: Subject) -> Evidence:
-        """Return what is shown of a subject's items; where they are the output's own, it is not shown again."""
-        of_output = subject.text == material.inputs["output"]
-        mentioned = {place for place in step.instructions.mentioned if not (of_output and place[0] == "output")}
+        """Return what is shown of a subject's items; where they are all of the output, it is not shown again."""
+        preprocess = self.scorer.preprocess
+        is_whole = step.select is not None or self.scorer.definition.analyze.for_each == "segments"
+        mentioned = {place for place in step.instructions.mentioned if not (is_whole and place[0] == "output")}
         pieces = material.pieces(mentioned)
-        return Evidence(self._fence(pieces, subject.text), subject.units, None, pieces, neighbours=of_output)
+        in_order = is_whole or (preprocess is not None and preprocess.select is not None)
+        return Evidence(self._fence(pieces, subject.text), subject.units, None, pieces, neighbours=in_order)
 
     def message(self, instructions: Template, material: Material) -> str:
         """Return the message that shows what the instructions mention."""
