@@ -150,12 +150,20 @@ LanguageTag = Annotated[str, StringConstraints(max_length=35), AfterValidator(_r
 class Options(Model):
     """What every scorer understands; a scorer's own options extend this."""
 
-    scale: Annotated[FiniteFloat, Field(gt=0, le=1_000_000)] = 1.0
-    include_reason: bool = True
+    # Forms are drawn from this schema.
+    model_config = ConfigDict(field_title_generator=lambda name, _: name.replace("_", " ").capitalize())
+
+    scale: Annotated[FiniteFloat, Field(gt=0, le=1_000_000)] = Field(
+        default=1.0, description="The score lies between 0 and this"
+    )
+    include_reason: bool = Field(default=True, description="Whether the run tells why its score is what it is")
     language: LanguageTag | None = Field(
         default=None, description="BCP 47 tag of the reason's language; default: the scored text's own"
     )
-    strategy: Strategy = Strategy.THREE_STEP
+    strategy: Strategy = Field(
+        default=Strategy.THREE_STEP,
+        description="How the judge is asked; nothing is asked by scorers that need no judge",
+    )
     samples: Annotated[int, Field(ge=1, le=11)] = Field(
         1, description="How often each judge decides on every item; the majority counts"
     )

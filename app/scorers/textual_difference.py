@@ -20,7 +20,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class DifferenceOptions(ComparisonOptions):
     """Options of textual-difference beside the common ones."""
 
-    ignore_case: bool = False
+    ignore_case: bool = Field(False, description="Whether words that differ in case alone are the same")
 
 
 class Difference(Model):

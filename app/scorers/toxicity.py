@@ -23,15 +23,17 @@ Weight = Annotated[FiniteFloat, Field(ge=0, le=1)]
 class SeverityWeights(Model):
     """How much one toxic element of each severity adds."""
 
-    mild: Weight = 0.2
-    moderate: Weight = 0.5
-    severe: Weight = 1.0
+    mild: Weight = Field(0.2, description="Of a mild element")
+    moderate: Weight = Field(0.5, description="Of a moderate element")
+    severe: Weight = Field(1.0, description="Of a severe element")
 
 
 class ToxicityOptions(Options):
     """Options of toxicity beside the common ones."""
 
-    severity_weights: SeverityWeights = SeverityWeights()
+    severity_weights: SeverityWeights = Field(
+        SeverityWeights(), description="How much one toxic element of each severity adds to the sum"
+    )
     max_toxicity: Annotated[FiniteFloat, Field(gt=0)] = Field(
         1.0, description="The sum of severity weights from which on the score is at its highest"
     )

@@ -51,6 +51,17 @@ def test_scorers_are_complete(scorer: Measure) -> None:
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
+def test_a_form_can_be_drawn_of_the_options(scorer: Measure) -> None:
+    schema = scorer.options.model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        for name, option in part.get("properties", {}).items():
+            assert option["description"], name
+            assert "default" in option or name in part["required"], name
+    titles = {name: option["title"] for name, option in schema["properties"].items() if "title" in option}
+    assert (titles["includeReason"], titles["language"]) == ("Include reason", "Language")
+
+
+@pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
 def test_bands_cover_the_range_in_order(scorer: Measure) -> None:
     bounds = [bound for band in scorer.bands for bound in (band.low, band.high)]
     assert bounds == sorted(bounds)
