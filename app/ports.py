@@ -434,6 +434,47 @@ class RunQueue(Protocol):
         ...
 
 
+# --- callers' own scorers --------------------------------------------------------------------------------------------
+
+MAX_OWN_SCORERS = 100
+"""Scorers that a tenant may have registered at once."""
+MAX_VERSIONS = 1_000
+"""Versions of one of them, while it is registered."""
+
+
+class Registration(StrEnum):
+    """What became of a registration: it is new, was there before, or was refused."""
+
+    NEW = "new"
+    SAME = "same"
+    OTHER_BODY = "other_body"
+    TOO_MANY_SCORERS = "too_many_scorers"
+    TOO_MANY_VERSIONS = "too_many_versions"
+
+
+class DefinitionStore(Protocol):
+    """Tenants' own scorers, each as the JSON of its newest definition.
+
+    Every method raises StoreUnavailable when its server does not answer in time.
+    """
+
+    async def add(self, tenant: str, scorer_id: str, version: str, definition: str) -> Registration:
+        """Make this the scorer's newest definition, unless the version was registered before."""
+        ...
+
+    async def get(self, tenant: str, scorer_id: str) -> str | None:
+        """Return the scorer's definition, or None."""
+        ...
+
+    async def all(self, tenant: str) -> list[str]:
+        """Return the definitions of all scorers of the tenant, in the order of their ids."""
+        ...
+
+    async def remove(self, tenant: str, scorer_id: str) -> bool:
+        """Forget a scorer and its versions; False when there was none."""
+        ...
+
+
 # --- time and telemetry ----------------------------------------------------------------------------------------------
 
 

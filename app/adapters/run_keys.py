@@ -1,4 +1,4 @@
-"""Names of the run store's keys and indexes, and the cursors that point into the indexes."""
+"""Names of the store's keys and indexes, and the cursors that point into the indexes."""
 
 import base64
 import binascii
@@ -53,6 +53,12 @@ def changed_message(key: RunKey) -> bytes:
 def idempotency_record(tenant: str, idempotency_key: str) -> str:
     """Return the key that remembers an Idempotency-Key, which is a caller's text and kept as a digest only."""
     return f"{home(tenant)}idempotency:{_digest(idempotency_key)}"
+
+
+def definition_keys(tenant: str, scorer_id: str) -> list[str]:
+    """Return the keys of the tenant's own scorers and of this one's versions."""
+    base = home(tenant)
+    return [f"{base}scorers", f"{base}scorer-versions:{quote(scorer_id, safe='')}"]
 
 
 def indexes_of(tenant: str, run: Run) -> Iterator[str]:
