@@ -68,6 +68,10 @@ class Settings(BaseSettings):
         None, description="Judges that answer while the default one can't: provider/name, comma between"
     )
 
+    scorers_dir: Path | None = Field(
+        None, description="Folder of scorer definitions, .toml or .json, for all tenants; read at the start"
+    )
+
     workers: Annotated[int, Field(ge=0, le=64)] = Field(1, description="Worker processes that `assay up` starts")
     worker_concurrency: Annotated[int, Field(ge=1, le=1024)] = Field(
         64, description="Runs at once in one worker process"

@@ -12,17 +12,19 @@ from app.adapters.embedded_valkey import start_valkey
 from app.adapters.judge_models import load_models
 from app.adapters.redis_cache import RedisAnswerCache
 from app.adapters.redis_client import connect
+from app.adapters.redis_definitions import RedisDefinitionStore
 from app.adapters.redis_notifier import RedisNotifier
 from app.adapters.redis_runs import RedisRunStore
 from app.adapters.redis_server import refuse_unfit
 from app.adapters.rq_queue import RqRunQueue
+from app.adapters.standing_scorers import standing_scorers
 from app.domain.errors import AssayError
 from app.domain.readiness import ReadinessCheck
 from app.observe.exposition import make_registry
 from app.observe.metrics import PrometheusTelemetry
+from app.runs.catalog import Catalog
 from app.runs.deps import Deps, RunPolicy
 from app.runs.steadiness import Steadiness
-from app.scorers import load_scorers
 from app.settings import Settings
 
 CHECK_S = 1.0
@@ -77,9 +79,9 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
     SettingsError when a setting is wrong, or Redis one that may lose runs.
     """
     registry = registry or make_registry()
-    scorers = load_scorers()
+    standing = standing_scorers(settings.scorers_dir)
     clock = SystemClock()
-    telemetry = PrometheusTelemetry(registry, scorers=tuple(scorers))
+    telemetry = PrometheusTelemetry(registry, scorers=tuple(standing))
     async with AsyncExitStack() as stack:
         url = await _redis_url(settings, stack)
         runs_client = connect(url)
@@ -96,7 +98,7 @@ async def build_deps(settings: Settings, registry: CollectorRegistry | None = No
         stack.push_async_callback(notifier.aclose)
         await notifier.start()
         deps = Deps(
-            scorers=scorers,
+            scorers=Catalog(standing, RedisDefinitionStore(runs_client)),
             models=models,
             cache=RedisAnswerCache(cache_client, ttl_s=settings.cache_ttl, clock=clock, telemetry=telemetry),
             store=RedisRunStore(runs_client, run_ttl_s=settings.run_ttl, idempotency_ttl_s=settings.idempotency_ttl),

@@ -7,8 +7,8 @@ HOME scorers                hash  JSON of the newest definition, by scorer id   
 HOME scorer-versions:ID     hash  SHA-256 of the definition, by version         for good
 ==========================  ====  ============================================  ========
 
-Definitions are configuration: they stay until they are deleted. Of older versions only digests are kept, since every run
-carries the definition that it was accepted with.
+Definitions are configuration: they stay until they are deleted. Of older versions only digests are kept, since every
+run carries the definition that it was accepted with.
 """
 
 from collections.abc import Awaitable

@@ -20,6 +20,8 @@ from app.domain.errors import (
     NotFound,
     RunConflict,
     RunError,
+    ScorersFull,
+    ScorerUnusable,
 )
 from app.domain.model import Model
 
@@ -50,7 +52,13 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
 }
 
 # Where the status says more than the code: the same codes mean something else at another moment.
-STATUS_OF_ERROR: Final[Mapping[type[AssayError], int]] = {NotConfigured: 503, RunConflict: 409, BodyTooSlow: 408}
+STATUS_OF_ERROR: Final[Mapping[type[AssayError], int]] = {
+    NotConfigured: 503,
+    ScorerUnusable: 503,
+    RunConflict: 409,
+    ScorersFull: 409,
+    BodyTooSlow: 408,
+}
 
 
 class Problem(Model):

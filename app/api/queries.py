@@ -18,6 +18,7 @@ from app.ports import ListQuery
 MAX_PARAMETERS: Final = 64
 MAX_WAIT_S: Final = 60
 MAX_LIMIT: Final = 100
+FLAGS: Final = frozenset({"true", "false"})
 METADATA: Final = "metadata."
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -37,6 +38,13 @@ def _rfc3339(value: Any) -> Any:
     return value
 
 
+def _flag(value: Any) -> Any:
+    if isinstance(value, str) and value not in FLAGS:
+        raise PydanticCustomError("bool_parsing", "Send true or false")
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
 Wait = Annotated[int, Field(ge=0, le=MAX_WAIT_S), BeforeValidator(_digits)]
 Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), BeforeValidator(_digits)]
 Time = Annotated[AwareDatetime, BeforeValidator(_rfc3339)]

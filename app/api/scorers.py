@@ -3,17 +3,21 @@
 from typing import Any
 
 from pydantic import Field
+from pydantic_core import from_json
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.answers import JSON, listing
-from app.api.queries import NoParameters, read_query
+from app.api.auth import tenant_of
+from app.api.bodies import read_model
+from app.api.queries import Flag, NoParameters, read_query
 from app.api.state import deps_of
+from app.custom.definition import ScorerDefinition
 from app.domain.errors import NotFound
 from app.domain.model import Model
 from app.domain.request import ExampleSet, Scoring, Strategy
 from app.domain.run import Direction
-from app.judge.scorer import Measure
+from app.runs.catalog import Offer, Origin
 
 
 class BandDescription(Model):
@@ -43,10 +47,23 @@ class ScorerDescription(Model):
     bands: list[BandDescription]
     options_schema: dict[str, Any] = Field(description="JSON schema of `options`")
     step_schemas: dict[str, Any] = Field(description="JSON schemas of `preprocessStepResult` and `analyzeStepResult`")
+    origin: Origin = Field(
+        description="`builtin`, a `file` or `package` of this server's operator, or your own `custom`"
+    )
+    definition: dict[str, Any] | None = Field(
+        default=None, description="What the scorer was made of, where it is data; lists leave it out"
+    )
 
 
-def describe(scorer: Measure) -> ScorerDescription:
+class RegistrationParameters(Model):
+    """Parameters of POST /v1/scorers."""
+
+    dry_run: Flag = Field(default=False, description="Try the definition on its example and register nothing")
+
+
+def describe(offer: Offer) -> ScorerDescription:
     """Return what callers are told about a scorer."""
+    scorer = offer.scorer
     return ScorerDescription(
         id=scorer.id,
         version=scorer.version,
@@ -60,21 +77,42 @@ def describe(scorer: Measure) -> ScorerDescription:
         uses_judge=scorer.uses_judge,
         bands=[BandDescription(name=band.name, low=band.low, high=band.high) for band in scorer.bands],
         options_schema=scorer.options.model_json_schema(),
-        step_schemas=scorer.step_schemas,
+        step_schemas=dict(scorer.step_schemas),
+        origin=offer.origin,
+        definition=None if offer.definition is None else from_json(offer.definition),
     )
 
 
 async def list_scorers(request: Request) -> Response:
-    """Answer with all scorers."""
+    """Answer with all scorers that the caller may use."""
     read_query(request.scope, NoParameters)
-    scorers = deps_of(request.scope).scorers.values()
-    return listing([describe(scorer).model_dump_json().encode() for scorer in scorers], None)
+    offers = await deps_of(request.scope).scorers.all(tenant_of(request.scope))
+    return listing([describe(offer).model_dump_json(exclude={"definition"}).encode() for offer in offers], None)
 
 
 async def get_scorer(request: Request) -> Response:
     """Answer with one scorer."""
     read_query(request.scope, NoParameters)
-    scorer = deps_of(request.scope).scorers.get(request.path_params["scorer_id"])
-    if scorer is None:
+    offer = await deps_of(request.scope).scorers.find(tenant_of(request.scope), request.path_params["scorer_id"])
+    if offer is None:
         raise NotFound("There is no such scorer; GET /v1/scorers lists them")
-    return Response(describe(scorer).model_dump_json(), 200, media_type=JSON)
+    return Response(describe(offer).model_dump_json(), 200, media_type=JSON)
+
+
+async def create_scorer(request: Request) -> Response:
+    """Register a scorer's definition, or only try it."""
+    parameters = read_query(request.scope, RegistrationParameters)
+    definition = await read_model(request, ScorerDefinition)
+    catalog = deps_of(request.scope).scorers
+    if parameters.dry_run:
+        return Response(catalog.tried(definition).model_dump_json(), 200, media_type=JSON)
+    offer, is_new = await catalog.register(tenant_of(request.scope), definition)
+    headers = {"Location": f"/v1/scorers/{offer.scorer.id}"}
+    return Response(describe(offer).model_dump_json(), 201 if is_new else 200, headers, JSON)
+
+
+async def delete_scorer(request: Request) -> Response:
+    """Forget a scorer that was registered."""
+    read_query(request.scope, NoParameters)
+    await deps_of(request.scope).scorers.remove(tenant_of(request.scope), request.path_params["scorer_id"])
+    return Response(status_code=204)

@@ -5,6 +5,7 @@ Imports what a server does: `assay doctor` loads this when it runs, so that the 
 
 import asyncio
 import platform
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.adapters.judge_models import load_models
 from app.adapters.redis_client import REDIS_ERRORS, connect
 from app.adapters.redis_server import RedisServer
 from app.adapters.rq_queue import RqRunQueue
+from app.adapters.standing_scorers import standing_scorers
 from app.cli.finding import Finding, Level
 from app.cli.judge_choice import Source, choose_judge
 from app.cli.plan import url_of
@@ -43,7 +45,7 @@ async def look() -> list[Finding]:
     except SettingsError as error:
         return [*versions(), *(Finding(Level.FAIL, "settings", line) for line in str(error).splitlines())]
     looks = (redis(settings), service(settings), judge(settings, environment()))
-    found = await asyncio.gather(*looks)
+    found = [*await asyncio.gather(*looks), scorers(settings)]
     return [*versions(), Finding(Level.OK, "settings", "all readable"), *(one for some in found for one in some)]
 
 
@@ -51,6 +53,16 @@ def versions() -> list[Finding]:
     """Which Assay, Python and system."""
     detail = f"Assay {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     return [Finding(Level.OK, "versions", detail)]
+
+
+def scorers(settings: Settings) -> list[Finding]:
+    """Whether the scorers of files and packages can be used, and how many there are."""
+    try:
+        offers = standing_scorers(settings.scorers_dir).values()
+    except SettingsError as error:
+        return [Finding(Level.FAIL, "scorers", line) for line in str(error).splitlines()]
+    counts = Counter(offer.origin.value for offer in offers)
+    return [Finding(Level.OK, "scorers", ", ".join(f"{count} {origin}" for origin, count in counts.items()))]
 
 
 async def service(settings: Settings) -> list[Finding]:

@@ -4,14 +4,18 @@ AssayError
 ├── CallerError                      the request can't be taken
 │   ├── InvalidRequest               invalid_request, with one entry per fault
 │   ├── NotFound                     not_found
+│   ├── Forbidden                    forbidden
 │   ├── IdempotencyConflict          idempotency_conflict
+│   │   └── VersionConflict          the version of a scorer was registered with another body
 │   ├── RunConflict                  invalid_request: the run's state does not allow it (409)
 │   ├── ScorerFault                  invalid_request: a custom scorer's definition fails on this text
+│   ├── ScorersFull                  invalid_request: no more scorers or versions are kept (409)
 │   └── ContextOverflow              context_overflow (found before any judge call)
 ├── ServiceError                     Assay can't take it now
 │   ├── CapacityReduced              capacity_reduced, with retry_after seconds
 │   ├── StoreUnavailable             capacity_reduced: the run store is away
 │   ├── NotConfigured                not_configured
+│   │   └── ScorerUnusable           the scorer is not to be had here, or not any more
 │   └── Internal                     internal
 ├── RunExpired                       run_expired
 └── JudgeError                       the judge model failed
@@ -120,11 +124,24 @@ class NotFound(CallerError):
     title = "Not found"
 
 
+class Forbidden(CallerError):
+    """What was asked is not this caller's to do."""
+
+    code = ErrorCode.FORBIDDEN
+    title = "Not allowed"
+
+
 class IdempotencyConflict(CallerError):
     """The key or runId was used before with another body."""
 
     code = ErrorCode.IDEMPOTENCY_CONFLICT
     title = "The key or runId belongs to another request"
+
+
+class VersionConflict(IdempotencyConflict):
+    """A version of a scorer never changes its meaning."""
+
+    title = "The version belongs to another definition"
 
 
 class RunConflict(CallerError):
@@ -144,6 +161,13 @@ class ScorerFault(CallerError):
     def __init__(self, detail: str, *, of_formula: bool = False) -> None:
         super().__init__(detail)
         self.of_formula = of_formula
+
+
+class ScorersFull(CallerError):
+    """No more scorers, or versions of one, are kept for this tenant."""
+
+    code = ErrorCode.INVALID_REQUEST
+    title = "No more scorers can be registered"
 
 
 class ContextOverflow(CallerError):
@@ -184,6 +208,12 @@ class NotConfigured(ServiceError):
 
     code = ErrorCode.NOT_CONFIGURED
     title = "The judge is not configured"
+
+
+class ScorerUnusable(NotConfigured):
+    """A scorer was taken away from this installation, or its definition is not valid in this version."""
+
+    title = "The scorer can't be used here"
 
 
 class Internal(ServiceError):

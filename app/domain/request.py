@@ -179,12 +179,15 @@ class Options(Model):
 class RunRequest(Model):
     """A request as it was accepted: one scorer, options checked, the judge chosen, the deadline fixed.
 
-    `model` is null for scorers that need no judge; `models` are those of a panel, `model` first.
+    `model` is null for scorers that need no judge; `models` are those of a panel, `model` first. `definition` is the
+    JSON of a scorer that is data, so that a run never depends on what becomes of its scorer; null for scorers that are
+    code.
     `caller` tells the queue whose run it is, and nothing else; no answer shows it. `group` is the same in all runs of
     one request, and empty where there is one: what belongs to no scorer is asked once for them, even with `cache: off`.
     """
 
     scorer_id: str
+    definition: str | None = None
     output: str | list[Message]
     input: str | list[Message] | None = None
     context: list[str] | None = None

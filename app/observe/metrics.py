@@ -1,6 +1,7 @@
 """Every metric of Assay: names, labels and buckets.
 
-Label values come from fixed sets (route templates, scorers, configured judges, closed enums), never from callers.
+Label values come from fixed sets (route templates, the installation's scorers, configured judges, closed enums), never
+from callers.
 """
 
 from typing import Generic, Protocol, Self, TypeVar
@@ -15,6 +16,7 @@ ATTEMPTS = (1, 2, 3, 4, 5, 10, 20)
 SCORES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"
+CUSTOM = "custom"
 BREAKER_STATES = {"closed": 0, "half_open": 1, "open": 2}
 UNKNOWN = float("nan")
 
@@ -112,7 +114,7 @@ class WorkerMetrics:
 
 
 class PrometheusTelemetry:
-    """The Telemetry port over Prometheus; scorers that are not among `scorers` share the label `other`."""
+    """The Telemetry port over Prometheus; scorers that are not among `scorers` share the label `custom`."""
 
     def __init__(self, registry: CollectorRegistry, *, scorers: tuple[str, ...]) -> None:
         self._scorers = frozenset(scorers)
@@ -191,7 +193,7 @@ class PrometheusTelemetry:
         )
 
     def _known(self, scorer: str) -> str:
-        return scorer if scorer in self._scorers else OTHER
+        return scorer if scorer in self._scorers else CUSTOM
 
     def run_started(self, scorer: str, mode: str) -> None:
         """Note that a run is being executed."""

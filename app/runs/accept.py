@@ -24,6 +24,7 @@ from app.domain.request import (
 )
 from app.domain.run import Attempt, Run, RunStatus
 from app.ports import NewRun, RunKey
+from app.runs.catalog import Offer
 from app.runs.deps import Deps
 from app.scorers import AnyScorer
 
@@ -33,16 +34,25 @@ MAX_RUN_ID = 64
 class Accepted(NamedTuple):
     """One scorer's share of a request, checked; `options` and `threshold` are that scorer's own."""
 
-    scorer: AnyScorer
+    offer: Offer
     options: Options
     threshold: float | None
 
+    @property
+    def scorer(self) -> AnyScorer:
+        """The scorer itself."""
+        return self.offer.scorer
 
-def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
-    """Check a single-scorer body; raises NotFound, InvalidRequest with every fault, or NotConfigured."""
-    scorer = deps.scorers.get(scorer_id)
-    if scorer is None:
+
+async def accept(deps: Deps, tenant: str, body: ScoreRequest, scorer_id: str) -> Accepted:
+    """Check a single-scorer body.
+
+    Raises NotFound, InvalidRequest with every fault, NotConfigured and StoreUnavailable.
+    """
+    offer = await deps.scorers.find(tenant, scorer_id)
+    if offer is None:
         raise NotFound("There is no such scorer; GET /v1/scorers lists them")
+    scorer = offer.scorer
     faults: list[Fault] = []
     options = _checked_options(scorer, body.options, "#/options", faults)
     faults += _missing_inputs(scorer, options, body)
@@ -51,20 +61,22 @@ def accept(deps: Deps, body: ScoreRequest, scorer_id: str) -> Accepted:
         faults += _model_faults(deps, body)
     if faults or options is None:
         raise InvalidRequest("The request has faults; see errors", tuple(faults))
-    return Accepted(scorer, options, body.threshold)
+    return Accepted(offer, options, body.threshold)
 
 
-def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
+async def accept_many(deps: Deps, tenant: str, body: MultiScoreRequest) -> list[Accepted]:
     """Check a multi-scorer body as accept does; unknown scorers are faults of `#/scorers/i`."""
     faults: list[Fault] = []
     accepted: list[Accepted] = []
-    for index, chosen in enumerate(body.scorers):
-        selection = chosen if isinstance(chosen, ScorerSelection) else ScorerSelection(id=chosen)
-        scorer = deps.scorers.get(selection.id)
-        if scorer is None:
-            known = ", ".join(sorted(deps.scorers))
-            faults.append(Fault(pointer=f"#/scorers/{index}", code="unknown_scorer", detail=f"Choose one of: {known}"))
+    selections = [one if isinstance(one, ScorerSelection) else ScorerSelection(id=one) for one in body.scorers]
+    offers = await deps.scorers.find_each(tenant, [selection.id for selection in selections])
+    for index, (selection, offer) in enumerate(zip(selections, offers, strict=True)):
+        if offer is None:
+            known = ", ".join(sorted(deps.scorers.standing))
+            detail = f"Choose one of: {known}; or one that you registered"
+            faults.append(Fault(pointer=f"#/scorers/{index}", code="unknown_scorer", detail=detail))
             continue
+        scorer = offer.scorer
         own = selection.options is not None
         pointer = f"#/scorers/{index}/options" if own else "#/options"
         options = _checked_options(scorer, selection.options or {} if own else body.options, pointer, faults)
@@ -72,7 +84,7 @@ def accept_many(deps: Deps, body: MultiScoreRequest) -> list[Accepted]:
         faults += _missing_inputs(scorer, options, body)
         if options is not None:
             threshold = body.threshold if selection.threshold is None else selection.threshold
-            accepted.append(Accepted(scorer, options, threshold))
+            accepted.append(Accepted(offer, options, threshold))
     if any(item.scorer.uses_judge for item in accepted):
         faults += _model_faults(deps, body)
     if faults:
@@ -220,9 +232,11 @@ def new_run(
     `group` is the same for all runs of one request (see RunRequest).
     """
     now = deps.clock.now()
-    scorer, options, threshold = accepted
+    offer, options, threshold = accepted
+    scorer = offer.scorer
     request = RunRequest(
         scorer_id=scorer.id,
+        definition=offer.definition,
         output=body.output,
         input=body.input,
         context=body.context,

@@ -56,7 +56,7 @@ def _queued_again(deps: Deps, run: Run, timeout_ms: int) -> Run:
     return Run(
         run_id=run.run_id,
         scorer_id=run.scorer_id,
-        scorer_version=deps.scorers[run.scorer_id].version if run.scorer_id in deps.scorers else run.scorer_version,
+        scorer_version=run.scorer_version,
         status=RunStatus.QUEUED,
         scale=run.scale,
         range=run.range,

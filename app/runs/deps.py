@@ -1,14 +1,13 @@
 """What run semantics need from outside, in one immutable bundle."""
 
 import asyncio
-from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from app.ports import AnswerCache, ChatModels, Clock, Notifier, RunQueue, RunStore, Telemetry
+from app.runs.catalog import Catalog
 from app.runs.steadiness import Steadiness
 from app.runs.turns import Turns
-from app.scorers import AnyScorer
 
 COMPUTING_THREADS = 2
 
@@ -28,7 +27,7 @@ class RunPolicy:
 class Deps:
     """Built once a process by `build_deps`; shared by every request and job."""
 
-    scorers: Mapping[str, AnyScorer]
+    scorers: Catalog
     models: ChatModels
     cache: AnswerCache
     store: RunStore

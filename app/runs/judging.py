@@ -77,8 +77,10 @@ async def _judge(
     slot: Slot | None,
 ) -> Run:
     run, request = claim.run, claim.request
-    scorer = deps.scorers[run.scorer_id]
     try:
+        scorer = deps.scorers.of_run(request)
+        # Code may have changed since the run was accepted, or last tried.
+        run = run.model_copy(update={"scorer_version": scorer.version})
         if isinstance(scorer, ComputedScorer):
             return await compute_run(
                 run,

@@ -81,7 +81,7 @@ async def submit_run(
     from others, who take turns in the queue. Raises InvalidRequest, NotFound,
     IdempotencyConflict, NotConfigured, CapacityReduced and StoreUnavailable.
     """
-    accepted = accept(deps, body, scorer_id)
+    accepted = await accept(deps, tenant, body, scorer_id)
     submission = _Submission(tenant, caller, body, queued, wait_s, idempotency_key)
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):
@@ -104,7 +104,7 @@ async def submit_runs(
     idempotency_key: str | None,
 ) -> list[Submitted] | None:
     """Score one text with several scorers, concurrently; as submit_run, one Submitted per scorer in order."""
-    accepted = accept_many(deps, body)
+    accepted = await accept_many(deps, tenant, body)
     submission = _Submission(tenant, caller, body, queued, wait_s, idempotency_key)
     refuse_unkept(body, queued=queued, idempotency_key=idempotency_key)
     if not is_sampled(body.sampling):

@@ -4,9 +4,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from app.computed.scorer import ComputedScorer
+from app.custom.compiled import CustomScorer
 from app.judge.scorer import Scorer
 
-AnyScorer = Scorer | ComputedScorer
+AnyScorer = Scorer | ComputedScorer | CustomScorer
 
 
 def load_scorers() -> dict[str, AnyScorer]:

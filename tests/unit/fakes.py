@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.domain.request import CacheMode
-from app.ports import CachedAnswer, Completion, FinishReason, Prompt, Source, Token
+from app.ports import CachedAnswer, Completion, FinishReason, Prompt, Registration, Source, Token
 from tests.stub_judge.logprobs import content
 
 Reply = str | dict[str, Any] | Completion | BaseException
@@ -126,6 +126,33 @@ class FlyingCache(DictCache):
     async def answer(self, key: str, mode: CacheMode, ask: Any) -> Any:
         async with self.locks.setdefault(key, asyncio.Lock()):
             return await super().answer(key, mode, ask)
+
+
+class DictDefinitions:
+    """A definition store in a dict."""
+
+    def __init__(self) -> None:
+        self.stored: dict[tuple[str, str], str] = {}
+        self.versions: dict[tuple[str, str, str], str] = {}
+        self.refusal: Registration | None = None
+
+    async def add(self, tenant: str, scorer_id: str, version: str, definition: str) -> Registration:
+        if self.refusal is not None:
+            return self.refusal
+        known = self.versions.setdefault((tenant, scorer_id, version), definition)
+        if known is not definition:
+            return Registration.SAME if known == definition else Registration.OTHER_BODY
+        self.stored[tenant, scorer_id] = definition
+        return Registration.NEW
+
+    async def get(self, tenant: str, scorer_id: str) -> str | None:
+        return self.stored.get((tenant, scorer_id))
+
+    async def all(self, tenant: str) -> list[str]:
+        return [definition for (owner, _), definition in sorted(self.stored.items()) if owner == tenant]
+
+    async def remove(self, tenant: str, scorer_id: str) -> bool:
+        return self.stored.pop((tenant, scorer_id), None) is not None
 
 
 class TelemetryLog:

@@ -10,6 +10,7 @@ from app.api.openapi.parts import HEADERS, header_ref
 from app.api.openapi.problem_responses import PROBLEM_RESPONSES
 from app.api.openapi.schemas import component_schemas, schema_ref
 from app.api.scorers import describe
+from app.runs.catalog import Offer, Origin
 from app.scorers import AnyScorer
 
 Json = dict[str, Any]
@@ -47,9 +48,10 @@ def build_document(scorers: dict[str, AnyScorer]) -> Json:
 
 def _live_examples(scorers: dict[str, AnyScorer]) -> dict[str, Json]:
     """Return the examples that show this server's own scorers, by operation."""
-    described = [describe(scorer).model_dump(mode="json") for scorer in scorers.values()]
+    described = [describe(Offer(scorer, Origin.BUILTIN)).model_dump(mode="json") for scorer in scorers.values()]
+    listed = [{name: value for name, value in one.items() if name != "definition"} for one in described]
     return {
-        "listScorers": {"scorers": {"summary": "All scorers", "value": {"items": described, "nextCursor": None}}},
+        "listScorers": {"scorers": {"summary": "All scorers", "value": {"items": listed, "nextCursor": None}}},
         "getScorer": {"scorer": {"summary": "One scorer", "value": described[0]}},
     }
 

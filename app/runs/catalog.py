@@ -1,0 +1,167 @@
+"""The scorers that runs can be asked of: those of this installation, and each tenant's own."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import structlog
+from pydantic import ValidationError
+
+from app.custom.compiled import CustomScorer, compiled
+from app.custom.definition import ScorerDefinition
+from app.custom.dry_run import DryRun, dry_run
+from app.domain.errors import (
+    Fault,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    ScorersFull,
+    ScorerUnusable,
+    VersionConflict,
+)
+from app.domain.request import RunRequest
+from app.ports import MAX_OWN_SCORERS, MAX_VERSIONS, DefinitionStore, Registration
+from app.scorers import AnyScorer
+
+log = structlog.get_logger()
+
+MAX_DEFINITION_BYTES = 32_768
+MAX_COMPILED = 256
+"""Compiled definitions that a process keeps at hand."""
+
+
+class Origin(StrEnum):
+    """Where a scorer comes from: Assay, a file of the operator, an installed package, or its tenant's own."""
+
+    BUILTIN = "builtin"
+    FILE = "file"
+    PACKAGE = "package"
+    CUSTOM = "custom"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Offer:
+    """A scorer that a tenant may use; `definition` is the JSON of one that is data."""
+
+    scorer: AnyScorer
+    origin: Origin
+    definition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Finds scorers by id; `standing` are the installation's, which all tenants share and nobody replaces."""
+
+    standing: Mapping[str, Offer]
+    own: DefinitionStore
+
+    async def find(self, tenant: str, scorer_id: str) -> Offer | None:
+        """Return the scorer with that id, or None; raises ScorerUnusable and StoreUnavailable."""
+        standing = self.standing.get(scorer_id)
+        if standing is not None:
+            return standing
+        definition = await self.own.get(tenant, scorer_id)
+        return None if definition is None else Offer(_scorer_of(definition), Origin.CUSTOM, definition)
+
+    async def find_each(self, tenant: str, scorer_ids: Sequence[str]) -> list[Offer | None]:
+        """Return the scorers with these ids, in their order, as find does."""
+        return list(await asyncio.gather(*(self.find(tenant, scorer_id) for scorer_id in scorer_ids)))
+
+    async def all(self, tenant: str) -> list[Offer]:
+        """Return all scorers that the tenant may use; raises StoreUnavailable."""
+        offers = list(self.standing.values())
+        for definition in await self.own.all(tenant):
+            try:
+                offer = Offer(_scorer_of(definition), Origin.CUSTOM, definition)
+            except ScorerUnusable:
+                # Whoever asks for it by its id is told; it must not hide the others.
+                log.warning("scorer_unusable")
+                continue
+            if offer.scorer.id not in self.standing:
+                offers.append(offer)
+        return offers
+
+    def of_run(self, request: RunRequest) -> AnyScorer:
+        """Return the scorer that a run was accepted for; raises ScorerUnusable when it is not to be had here.
+
+        What is data comes with the run, whatever became of it since; what is code is this installation's.
+        """
+        if request.definition is not None:
+            return _scorer_of(request.definition)
+        standing = self.standing.get(request.scorer_id)
+        if standing is None:
+            raise ScorerUnusable("The scorer of this run is not installed here any more; install it and retry")
+        return standing.scorer
+
+    async def register(self, tenant: str, definition: ScorerDefinition) -> tuple[Offer, bool]:
+        """Make a definition its scorer's newest version; returns the scorer, and whether the version is new.
+
+        Raises InvalidRequest, VersionConflict, ScorersFull and StoreUnavailable.
+        """
+        self._refuse_taken(definition)
+        scorer = checked(definition)
+        text = text_of_definition(definition)
+        became = await self.own.add(tenant, definition.id, definition.version, text)
+        if became is Registration.OTHER_BODY:
+            raise VersionConflict("This version was registered with another body; register yours as a new version")
+        if became is Registration.TOO_MANY_SCORERS:
+            raise ScorersFull(f"{MAX_OWN_SCORERS} scorers are registered, and no more are kept; delete one")
+        if became is Registration.TOO_MANY_VERSIONS:
+            raise ScorersFull(f"This scorer has had {MAX_VERSIONS} versions; choose another id, or delete it first")
+        return Offer(scorer, Origin.CUSTOM, text), became is Registration.NEW
+
+    def tried(self, definition: ScorerDefinition) -> DryRun:
+        """Return what a definition shows of its example; raises InvalidRequest, also when it has none."""
+        self._refuse_taken(definition)
+        if definition.example is None:
+            raise _refusal("#/example", "missing", "A dry run needs an example")
+        return dry_run(_compiled(definition), definition.example)
+
+    async def remove(self, tenant: str, scorer_id: str) -> None:
+        """Forget a scorer of the tenant's own; runs go on with it. Raises NotFound, Forbidden and StoreUnavailable."""
+        if await self.own.remove(tenant, scorer_id):
+            return
+        if scorer_id in self.standing:
+            raise Forbidden("This scorer belongs to the installation; only scorers that were registered can be deleted")
+        raise NotFound("There is no such scorer; GET /v1/scorers lists them")
+
+    def _refuse_taken(self, definition: ScorerDefinition) -> None:
+        if definition.id in self.standing:
+            raise _refusal("#/id", "taken", "This id belongs to a scorer of the installation; choose another")
+
+
+def checked(definition: ScorerDefinition) -> CustomScorer:
+    """Return the scorer that a definition describes, tried on its example if it has one; raises InvalidRequest."""
+    scorer = _compiled(definition)
+    if definition.example is not None:
+        dry_run(scorer, definition.example)
+    return scorer
+
+
+def _compiled(definition: ScorerDefinition) -> CustomScorer:
+    size = len(text_of_definition(definition).encode())
+    if size > MAX_DEFINITION_BYTES:
+        raise _refusal("#", "too_long", f"A definition takes at most {MAX_DEFINITION_BYTES:,} bytes; this is {size:,}")
+    return compiled(definition)
+
+
+def text_of_definition(definition: ScorerDefinition) -> str:
+    """Return the JSON that is kept of a definition; equal definitions have equal texts."""
+    return definition.model_dump_json(exclude_defaults=True)
+
+
+@lru_cache(maxsize=MAX_COMPILED)
+def _scorer_of(text: str) -> CustomScorer:
+    try:
+        return compiled(ScorerDefinition.model_validate_json(text, strict=True, by_alias=True, by_name=False))
+    except (ValidationError, InvalidRequest):
+        # It was valid in the version of Assay that took it.
+        raise ScorerUnusable(
+            "The definition of this scorer is not valid in this version of Assay; register a corrected one"
+        ) from None
+
+
+def _refusal(pointer: str, code: str, detail: str) -> InvalidRequest:
+    return InvalidRequest("The request has faults; see errors", (Fault(pointer=pointer, code=code, detail=detail),))
