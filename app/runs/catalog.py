@@ -113,11 +113,9 @@ class Catalog:
         return Offer(scorer, Origin.CUSTOM, text), became is Registration.NEW
 
     def tried(self, definition: ScorerDefinition) -> DryRun:
-        """Return what a definition shows of its example; raises InvalidRequest, also when it has none."""
+        """Return what a definition shows of its example, which it must have; raises InvalidRequest."""
         self._refuse_taken(definition)
-        if definition.example is None:
-            raise _refusal("#/example", "missing", "A dry run needs an example")
-        return dry_run(_compiled(definition), definition.example)
+        return tried(definition)
 
     async def remove(self, tenant: str, scorer_id: str) -> None:
         """Forget a scorer of the tenant's own; runs go on with it. Raises NotFound, Forbidden and StoreUnavailable."""
@@ -138,6 +136,13 @@ def checked(definition: ScorerDefinition) -> CustomScorer:
     if definition.example is not None:
         dry_run(scorer, definition.example)
     return scorer
+
+
+def tried(definition: ScorerDefinition) -> DryRun:
+    """Return what a definition shows of its example, which it must have; raises InvalidRequest."""
+    if definition.example is None:
+        raise _refusal("#/example", "missing", "A dry run needs an example")
+    return dry_run(_compiled(definition), definition.example)
 
 
 def _compiled(definition: ScorerDefinition) -> CustomScorer:

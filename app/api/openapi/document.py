@@ -1,16 +1,19 @@
 """The OpenAPI document, put together from the operations and the models."""
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
 from app import __version__
-from app.api.openapi.operation import Answer, Operation
+from app.api.openapi import examples
+from app.api.openapi.operation import Answer, Operation, example
 from app.api.openapi.operations import OPERATIONS
 from app.api.openapi.parts import HEADERS, header_ref
 from app.api.openapi.problem_responses import PROBLEM_RESPONSES
 from app.api.openapi.schemas import component_schemas, schema_ref
 from app.api.scorers import describe
-from app.runs.catalog import Offer, Origin
+from app.custom.definition import ScorerDefinition
+from app.runs.catalog import Offer, Origin, checked, text_of_definition, tried
 from app.scorers import AnyScorer
 
 Json = dict[str, Any]
@@ -46,26 +49,37 @@ def build_document(scorers: dict[str, AnyScorer]) -> Json:
     }
 
 
-def _live_examples(scorers: dict[str, AnyScorer]) -> dict[str, Json]:
-    """Return the examples that show this server's own scorers, by operation."""
-    described = [describe(Offer(scorer, Origin.BUILTIN)).model_dump(mode="json") for scorer in scorers.values()]
+def _live_examples(scorers: dict[str, AnyScorer]) -> dict[str, dict[int, Json]]:
+    """Return the examples that show this server's own scorers and what becomes of a definition, by operation."""
+    described = [_described(Offer(scorer, Origin.BUILTIN)) for scorer in scorers.values()]
     listed = [{name: value for name, value in one.items() if name != "definition"} for one in described]
+    definition = ScorerDefinition.model_validate_json(json.dumps(examples.DEFINITION), strict=True)
+    registered = example(
+        "The scorer", _described(Offer(checked(definition), Origin.CUSTOM, text_of_definition(definition)))
+    )
+    shown = example("What the example shows", tried(definition).model_dump(mode="json"))
     return {
-        "listScorers": {"scorers": {"summary": "All scorers", "value": {"items": listed, "nextCursor": None}}},
-        "getScorer": {"scorer": {"summary": "One scorer", "value": described[0]}},
+        "listScorers": {200: {"scorers": example("All scorers", {"items": listed, "nextCursor": None})}},
+        "getScorer": {200: {"scorer": example("One scorer", described[0])}},
+        "createScorer": {200: {"again": registered, "dryRun": shown}, 201: {"registered": registered}},
     }
 
 
-def _paths(live: dict[str, Json]) -> Json:
+def _described(offer: Offer) -> Json:
+    return describe(offer).model_dump(mode="json")
+
+
+def _paths(live: dict[str, dict[int, Json]]) -> Json:
     paths: Json = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation, live.get(operation.id, {}))
     return paths
 
 
-def _operation(operation: Operation, live: Json) -> Json:
+def _operation(operation: Operation, live: dict[int, Json]) -> Json:
     responses = {
-        str(status): _answer(answer, answer.examples or live) for status, answer in operation.answers.items()
+        str(status): _answer(answer, answer.examples or live.get(status, {}))
+        for status, answer in operation.answers.items()
     } | _problems((*operation.problems, *EVERYWHERE))
     described: Json = {
         "operationId": operation.id,

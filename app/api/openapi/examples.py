@@ -71,6 +71,36 @@ MEASURE_REQUESTS: Json = {
     "text": {"summary": "The older shape", "value": {"input": "What should I know?", "output": TEXT}}
 }
 MEASURE_RESULTS: Json = {"score": {"summary": "The score and why", "value": {"score": 1.0, "info": {"reason": REASON}}}}
+DEFINITION: Json = {
+    "id": "calm-answers",
+    "version": "1",
+    "description": "Whether a support answer stays calm, segment by segment.",
+    "direction": "higher_is_better",
+    "analyze": {
+        "instructions": "Decide on each segment of a support agent's answer: is it calm and polite?",
+        "forEach": "segments",
+        "schema": {
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string", "maxLength": 200},
+                "calm": {"enum": ["yes", "no"]},
+            },
+            "required": ["reason", "calm"],
+            "additionalProperties": False,
+        },
+    },
+    "score": "double(analyze.verdicts.filter(v, v.calm == 'yes').size()) / double(analyze.verdicts.size())",
+    "example": {
+        "output": "We are on it. Do not shout at us!",
+        "analyzeStepResult": {
+            "verdicts": [
+                {"n": 1, "reason": "It reassures the customer.", "calm": "yes"},
+                {"n": 2, "reason": "It snaps at the customer.", "calm": "no"},
+            ]
+        },
+    },
+}
+DEFINITIONS: Json = {"calm": {"summary": "A verdict for every segment", "value": DEFINITION}}
 
 
 def _run(**fields: Any) -> Json:

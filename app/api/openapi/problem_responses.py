@@ -29,6 +29,12 @@ _UNCONFIGURED = problem_example(
     "No judge model is configured: set ASSAY_JUDGE_MODEL or ASSAY_MODELS_FILE",
     status=503,
 )
+_UNUSABLE = problem_example(
+    ErrorCode.NOT_CONFIGURED,
+    "The scorer can't be used here",
+    "The definition of this scorer is not valid in this version of Assay; register a corrected one",
+    status=503,
+)
 _JUDGE_FAILURES = (
     problem_example(
         ErrorCode.JUDGE_UNAVAILABLE,
@@ -78,6 +84,19 @@ PROBLEM_RESPONSES: dict[str, tuple[int, Json]] = {
                     ErrorCode.MALFORMED_JSON,
                     "The body is not JSON",
                     "Send one JSON document in UTF-8: expected value at line 1 column 1",
+                )
+            ],
+        ),
+    ),
+    "Forbidden": (
+        403,
+        problem_response(
+            "This caller may not do it",
+            [
+                problem_example(
+                    ErrorCode.FORBIDDEN,
+                    "Not allowed",
+                    "This scorer belongs to the installation; only scorers that were registered can be deleted",
                 )
             ],
         ),
@@ -142,6 +161,25 @@ PROBLEM_RESPONSES: dict[str, tuple[int, Json]] = {
             ],
         ),
     ),
+    "ScorerConflict": (
+        409,
+        problem_response(
+            "The version belongs to another definition, or no more scorers are kept",
+            [
+                problem_example(
+                    ErrorCode.IDEMPOTENCY_CONFLICT,
+                    "The version belongs to another definition",
+                    "This version was registered with another body; register yours as a new version",
+                ),
+                problem_example(
+                    ErrorCode.INVALID_REQUEST,
+                    "No more scorers can be registered",
+                    "100 scorers are registered, and no more are kept; delete one",
+                    status=409,
+                ),
+            ],
+        ),
+    ),
     "ContentTooLarge": (
         413,
         problem_response(
@@ -185,6 +223,10 @@ PROBLEM_RESPONSES: dict[str, tuple[int, Json]] = {
         problem_response("The judge gave no usable answer; the run is kept", _JUDGE_FAILURES, ["Location"]),
     ),
     "Unavailable": (503, problem_response("The run store does not answer", [_CAPACITY], ["Retry-After"])),
+    "ScorerUnusable": (
+        503,
+        problem_response("It can't be told now", [_CAPACITY, _UNUSABLE], ["Retry-After"]),
+    ),
     "NotAccepted": (
         503,
         problem_response("Nothing was accepted; try again later", [_CAPACITY, _UNCONFIGURED], ["Retry-After"]),

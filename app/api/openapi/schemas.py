@@ -12,6 +12,8 @@ from app.api.openapi.wording import WORDS
 from app.api.problems import Problem
 from app.api.scorers import ScorerDescription
 from app.api.scoring import MeasureRequest, MeasureResult
+from app.custom.definition import ScorerDefinition
+from app.custom.dry_run import DryRun
 from app.domain.request import MultiScoreRequest, ScoreRequest
 from app.domain.run import Run
 from app.scorers import AnyScorer
@@ -24,6 +26,7 @@ BODIES: Final[tuple[type[BaseModel], ...]] = (ScoreRequest, MultiScoreRequest, M
 ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     Run,
     ScorerDescription,
+    DryRun,
     MeasureResult,
     Problem,
     Liveness,
@@ -31,7 +34,12 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     NotReady,
 )
 # What an answer may leave out; everything else is always there, null when it does not apply.
-OPTIONAL: Final = {"Run": PROMPT_FIELDS, "Problem": ("runId", "errors"), "NotReady": ("runId", "errors")}
+OPTIONAL: Final = {
+    "Run": PROMPT_FIELDS,
+    "ScorerDescription": ("definition",),
+    "Problem": ("runId", "errors"),
+    "NotReady": ("runId", "errors"),
+}
 
 
 def schema_ref(name: str) -> Json:
@@ -59,11 +67,11 @@ def _definitions(models: tuple[type[BaseModel], ...], mode: Any) -> Json:
 
 def _body_schemas(scorers: dict[str, AnyScorer]) -> Json:
     options = tuple(dict.fromkeys(scorer.options for scorer in scorers.values()))
-    definitions = _definitions((*BODIES, *options), "validation")
+    definitions = _definitions((*BODIES, ScorerDefinition, *options), "validation")
     own = [schema_ref(model.__name__) for model in options]
     for name in ("ScoreRequest", "MultiScoreRequest"):
         definitions[name]["properties"]["options"] = {
-            "anyOf": own,
+            "anyOf": [*own, {"type": "object", "description": "Options of a scorer that is not Assay's own"}],
             "description": "What every scorer understands and the scorer's own, see GET /v1/scorers/{scorerId}",
         }
     return definitions
@@ -104,6 +112,7 @@ def _lists() -> Json:
         "Runs": _object({"runs": {"type": "array", "items": schema_ref("Run")}}),
         "RunPage": _page("Run"),
         "ScorerPage": _page("ScorerDescription"),
+        "ScorerDescriptionOrDryRun": {"anyOf": [schema_ref("ScorerDescription"), schema_ref("DryRun")]},
     }
 
 

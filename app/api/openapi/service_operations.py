@@ -2,8 +2,9 @@
 
 from app.api.openapi import examples
 from app.api.openapi.operation import Answer, Operation, example
-from app.api.openapi.parts import SCORER_ID_IN_PATH, path_parameter
+from app.api.openapi.parts import SCORER_ID_IN_PATH, path_parameter, query_parameters
 from app.api.problems import PROBLEM_JSON
+from app.api.scorers import RegistrationParameters
 from app.domain.errors import ErrorCode
 
 SCORER_OPERATIONS = (
@@ -13,8 +14,38 @@ SCORER_OPERATIONS = (
         id="listScorers",
         tag="scorers",
         summary="List the scorers",
+        description="Those of this server, and those that the caller registered.",
         answers={200: Answer("All scorers", schema="ScorerPage")},
-        problems=("InvalidRequest",),
+        problems=("InvalidRequest", "Unavailable"),
+    ),
+    Operation(
+        method="post",
+        path="/v1/scorers",
+        id="createScorer",
+        tag="scorers",
+        summary="Register a scorer of your own",
+        description="The definition is checked and tried on its example; no judge is asked. The same body again "
+        "answers 200. A version never changes its meaning: another body is a new version, which runs use from then on. "
+        "Runs that were accepted before keep theirs. Up to 100 scorers are kept, and 1,000 versions of each. With "
+        "`dryRun` nothing is registered, and the answer shows what a run over the example would.",
+        parameters=tuple(query_parameters(RegistrationParameters)),
+        body="ScorerDefinition",
+        body_examples=examples.DEFINITIONS,
+        answers={
+            200: Answer(
+                "It was registered before; with `dryRun`, what the example shows", schema="ScorerDescriptionOrDryRun"
+            ),
+            201: Answer("It is registered", schema="ScorerDescription", headers=("Location",)),
+        },
+        problems=(
+            "MalformedJson",
+            "BodyTooSlow",
+            "ContentTooLarge",
+            "UnsupportedMediaType",
+            "InvalidRequest",
+            "ScorerConflict",
+            "Unavailable",
+        ),
     ),
     Operation(
         method="get",
@@ -24,7 +55,18 @@ SCORER_OPERATIONS = (
         summary="Get what a scorer measures, needs and returns",
         parameters=(SCORER_ID_IN_PATH,),
         answers={200: Answer("The scorer", schema="ScorerDescription")},
-        problems=("NotFound", "InvalidRequest"),
+        problems=("NotFound", "InvalidRequest", "ScorerUnusable"),
+    ),
+    Operation(
+        method="delete",
+        path="/v1/scorers/{scorerId}",
+        id="deleteScorer",
+        tag="scorers",
+        summary="Delete a scorer of your own",
+        description="All its versions go. Runs that were accepted before still end, and can be retried.",
+        parameters=(SCORER_ID_IN_PATH,),
+        answers={204: Answer("It is gone")},
+        problems=("Forbidden", "NotFound", "InvalidRequest", "Unavailable"),
     ),
 )
 

@@ -1,0 +1,169 @@
+"""Which scorers a tenant may use, and which one a run was accepted for."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.custom.definition import ScorerDefinition
+from app.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    ScorersFull,
+    ScorerUnusable,
+    VersionConflict,
+)
+from app.domain.request import RunRequest
+from app.ports import Registration
+from app.runs.catalog import MAX_DEFINITION_BYTES, Catalog, Offer, Origin, text_of_definition
+from app.scorers import load_scorers
+from tests.unit.definitions import CALM
+from tests.unit.fakes import DictDefinitions
+
+pytestmark = pytest.mark.anyio
+
+BIAS = load_scorers()["bias"]
+UNREADABLE = '{"id": "older", "fieldOfAnotherVersion": 1}'
+
+
+@pytest.fixture
+def own() -> DictDefinitions:
+    return DictDefinitions()
+
+
+@pytest.fixture
+def catalog(own: DictDefinitions) -> Catalog:
+    return Catalog({"bias": Offer(BIAS, Origin.BUILTIN)}, own)
+
+
+def definition(**changed: Any) -> ScorerDefinition:
+    return ScorerDefinition.model_validate_json(json.dumps({**CALM, **changed}), strict=True)
+
+
+def request_of(scorer_id: str, definition: str | None = None) -> RunRequest:
+    return RunRequest(scorer_id=scorer_id, definition=definition, output="A text.", options={}, timeout_ms=1000)
+
+
+async def test_a_registered_scorer_is_its_tenant_s_alone(catalog: Catalog) -> None:
+    offer, is_new = await catalog.register("a", definition())
+    assert (offer.origin, offer.scorer.id, is_new) == (Origin.CUSTOM, "calm", True)
+    found = await catalog.find("a", "calm")
+    assert found is not None
+    assert (found.origin, found.definition) == (Origin.CUSTOM, text_of_definition(definition()))
+    assert await catalog.find("b", "calm") is None
+    assert [offer.scorer.id for offer in await catalog.all("a")] == ["bias", "calm"]
+    assert [offer.scorer.id for offer in await catalog.all("b")] == ["bias"]
+
+
+async def test_several_are_found_in_the_order_asked_for(catalog: Catalog) -> None:
+    await catalog.register("a", definition())
+    found = await catalog.find_each("a", ["calm", "missing", "bias", "calm"])
+    assert [offer and offer.scorer.id for offer in found] == ["calm", None, "bias", "calm"]
+
+
+async def test_the_same_body_again_is_no_new_version(catalog: Catalog) -> None:
+    await catalog.register("a", definition())
+    offer, is_new = await catalog.register("a", definition(needs=["output"]))
+    assert (offer.scorer.version, is_new) == ("1", False)
+
+
+async def test_a_version_never_changes_its_meaning(catalog: Catalog) -> None:
+    await catalog.register("a", definition())
+    with pytest.raises(VersionConflict):
+        await catalog.register("a", definition(description="Something else."))
+    offer, is_new = await catalog.register("a", definition(version="2", description="Something else."))
+    assert (offer.scorer.version, is_new) == ("2", True)
+    current = await catalog.find("a", "calm")
+    assert current is not None
+    assert current.scorer.version == "2"
+
+
+@pytest.mark.parametrize("refusal", [Registration.TOO_MANY_SCORERS, Registration.TOO_MANY_VERSIONS])
+async def test_what_is_full_says_what_to_do(catalog: Catalog, own: DictDefinitions, refusal: Registration) -> None:
+    own.refusal = refusal
+    with pytest.raises(ScorersFull, match="delete"):
+        await catalog.register("a", definition())
+
+
+@pytest.mark.parametrize(
+    ("changed", "pointer"),
+    [
+        ({"id": "bias"}, "#/id"),
+        ({"score": "no_function(1)"}, "#/score"),
+        ({"options": {"type": "object", "description": "x" * MAX_DEFINITION_BYTES}}, "#"),
+    ],
+)
+async def test_a_faulty_definition_is_not_kept(
+    catalog: Catalog, own: DictDefinitions, changed: dict[str, Any], pointer: str
+) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        await catalog.register("a", definition(**changed))
+    assert refused.value.faults[0].pointer == pointer
+    with pytest.raises(InvalidRequest):
+        catalog.tried(definition(**changed))
+    assert not own.stored
+
+
+async def test_a_dry_run_shows_the_example_and_keeps_nothing(catalog: Catalog, own: DictDefinitions) -> None:
+    shown = catalog.tried(definition())
+    assert (shown.status, shown.score) == ("completed", 0.5)
+    assert not own.stored
+
+
+def test_a_dry_run_needs_an_example(catalog: Catalog) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        catalog.tried(definition(example=None))
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("#/example", "missing")]
+
+
+async def test_a_definition_without_an_example_may_be_registered(catalog: Catalog) -> None:
+    assert (await catalog.register("a", definition(example=None)))[1]
+
+
+async def test_own_scorers_can_be_deleted_and_the_installation_s_can_t(catalog: Catalog) -> None:
+    await catalog.register("a", definition())
+    with pytest.raises(NotFound):
+        await catalog.remove("b", "calm")
+    await catalog.remove("a", "calm")
+    assert await catalog.find("a", "calm") is None
+    with pytest.raises(NotFound):
+        await catalog.remove("a", "calm")
+    with pytest.raises(Forbidden):
+        await catalog.remove("a", "bias")
+
+
+async def test_the_installation_s_scorer_comes_before_one_that_had_its_id_first(
+    catalog: Catalog, own: DictDefinitions
+) -> None:
+    await own.add("a", "bias", "9", text_of_definition(definition(id="bias", version="9")))
+    found = await catalog.find("a", "bias")
+    assert found is not None
+    assert found.origin is Origin.BUILTIN
+    assert [offer.origin for offer in await catalog.all("a")] == [Origin.BUILTIN]
+    await catalog.remove("a", "bias")
+    assert not own.stored
+
+
+async def test_a_run_has_the_scorer_that_it_was_accepted_for(catalog: Catalog) -> None:
+    carried = text_of_definition(definition())
+    await catalog.register("a", definition(version="2"))
+    assert catalog.of_run(request_of("calm", carried)).version == "1"
+    assert catalog.of_run(request_of("calm", carried)) is catalog.of_run(request_of("calm", carried))
+    assert catalog.of_run(request_of("bias")) is BIAS
+    with pytest.raises(ScorerUnusable, match="install it"):
+        catalog.of_run(request_of("shouting"))
+
+
+@pytest.mark.parametrize("kept", [UNREADABLE, text_of_definition(definition(id="older", score="no_function(1)"))])
+async def test_what_another_version_of_assay_took_may_be_unusable(
+    catalog: Catalog, own: DictDefinitions, kept: str
+) -> None:
+    await own.add("a", "older", "1", kept)
+    await catalog.register("a", definition())
+    assert [offer.scorer.id for offer in await catalog.all("a")] == ["bias", "calm"]
+    with pytest.raises(ScorerUnusable, match="register a corrected one"):
+        await catalog.find("a", "older")
+    with pytest.raises(ScorerUnusable):
+        catalog.of_run(request_of("older", kept))
+    await catalog.remove("a", "older")
