@@ -9,11 +9,11 @@ from tests.contract.running import RunningApp
 
 # A body that fits its schema may still name a model that is not configured, the other scorer's options, or a cursor
 # that no list gave: 422. It is never malformed (400) or mislabelled (415). A text beyond its limit is also a body
-# beyond its own: 413.
+# beyond its own: 413. A scorer that is there may not be the caller's to delete: 403.
 CONFIG = SchemathesisConfig.from_dict(
     {
         "checks": {
-            "positive_data_acceptance": {"expected-statuses": ["2xx", "3xx", "404", "409", "413", "422"]},
+            "positive_data_acceptance": {"expected-statuses": ["2xx", "3xx", "403", "404", "409", "413", "422"]},
             "negative_data_rejection": {"expected-statuses": ["400", "404", "405", "413", "415", "422"]},
         }
     }

@@ -1,6 +1,7 @@
 """A Redis that may lose runs is refused at the start, plainly; one that is only ill prepared is told of."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,28 +35,45 @@ def evicting(valkey_url: str) -> Iterator[redis.Redis]:
         client.config_set("maxmemory-policy", "noeviction")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_server_that_evicts_stops_the_start_with_one_line(
-    evicting: redis.Redis, valkey_url: str, tmp_path: Path, command: str
-) -> None:
+def started(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that does not start, until it has ended."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
-    ended = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", *COMMANDS[command]],
-        cwd=tmp_path,
+        cwd=folder,
         env=kept
-        | {"PYTHONPATH": str(ROOT), "ASSAY_REDIS_URL": valkey_url, "ASSAY_PORT": str(free_port())}
-        | {"ASSAY_JUDGE_MODEL": "stub/judge", "ASSAY_JUDGE_BASE_URL": "http://127.0.0.1:1/v1"},
+        | {"PYTHONPATH": str(ROOT), "ASSAY_PORT": str(free_port())}
+        | {"ASSAY_JUDGE_MODEL": "stub/judge", "ASSAY_JUDGE_BASE_URL": "http://127.0.0.1:1/v1"}
+        | variables,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_server_that_evicts_stops_the_start_with_one_line(
+    evicting: redis.Redis, valkey_url: str, tmp_path: Path, command: str
+) -> None:
+    ended = started(command, tmp_path, ASSAY_REDIS_URL=valkey_url)
     assert ended.returncode == 2
     said = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
     assert len(said) == 1, ended.stderr
     assert "ASSAY_REDIS_URL" in said[0]
     assert "maxmemory-policy" in said[0]
     assert "noeviction" in said[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_faulty_scorer_stops_the_start_with_its_file_and_place(valkey_url: str, tmp_path: Path, command: str) -> None:
+    (tmp_path / "calm.json").write_text('{"id": "calm", "direction": "sideways"}')
+    faults = {"#/version", "#/description", "#/direction", "#/analyze", "#/score"}
+    ended = started(command, tmp_path, ASSAY_REDIS_URL=valkey_url, ASSAY_SCORERS_DIR=str(tmp_path))
+    assert ended.returncode == 2
+    told = re.findall(r"ASSAY_SCORERS_DIR: calm\.json: (#/\w+): .+", ended.stderr)
+    assert set(told) == faults
+    assert len(told) == len(faults)
 
 
 @pytest.mark.parametrize("policy", ["allkeys-lru", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-ttl"])

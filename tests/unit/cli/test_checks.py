@@ -1,6 +1,8 @@
 """What `assay doctor` makes of what a Redis says of itself, and of settings."""
 
 import asyncio
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +10,10 @@ import pytest
 
 from app.adapters.redis_server import RedisServer
 from app.cli import checks, judge_choice
-from app.cli.checks import _age, _eviction, _persistence, judge, look
+from app.cli.checks import _age, _eviction, _persistence, judge, look, scorers
 from app.cli.finding import Level
 from app.settings import Settings
+from tests.unit.definitions import CALM
 
 
 @pytest.mark.parametrize(
@@ -63,6 +66,18 @@ def test_a_wrong_models_file_is_told_line_by_line(tmp_path: Path) -> None:
     found = asyncio.run(judge(Settings(_env_file=None, models_file=path), {}))  # type: ignore[call-arg]
     assert len(found) == 2
     assert {finding.level for finding in found} == {Level.FAIL}
+
+
+def test_scorers_of_files_are_counted_and_their_faults_told(tmp_path: Path) -> None:
+    settings = Settings(_env_file=None, scorers_dir=tmp_path)  # type: ignore[call-arg]
+    (tmp_path / "calm.json").write_text(json.dumps(CALM), encoding="utf-8")
+    (finding,) = scorers(settings)
+    assert finding.level is Level.OK
+    assert re.fullmatch(r"\d+ builtin, 1 file", finding.detail)
+    (tmp_path / "calm.json").write_text(json.dumps({**CALM, "id": "", "version": ""}), encoding="utf-8")
+    found = scorers(settings)
+    assert [finding.level for finding in found] == [Level.FAIL, Level.FAIL]
+    assert "calm.json: #/id: " in found[0].detail
 
 
 def test_unreadable_settings_are_told_and_nothing_else_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:

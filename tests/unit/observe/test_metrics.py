@@ -80,6 +80,7 @@ def test_a_thousand_unknown_names_add_one_series(registry: CollectorRegistry, te
         use_everything(telemetry, f"surprise-{n}")
         http.request_finished("unmatched", f"BREW{n}", 404, 0.001)
     assert exposition(registry, "")[0].count(b"\n") == before
+    assert registry.get_sample_value("assay_score_count", {"scorer": "custom"}) == 1_001
 
 
 def test_names_are_ours_and_end_in_a_unit(registry: CollectorRegistry, telemetry: Telemetry) -> None:
