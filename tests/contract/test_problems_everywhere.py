@@ -115,7 +115,7 @@ def test_unknown_paths(api: RunningApp, path: str) -> None:
         ("PATCH", "/v1/runs/0123456789", "DELETE, GET, HEAD"),
         ("GET", "/v1/runs/0123456789/cancel", "POST"),
         ("GET", "/v1/scorers/bias/runs", "POST"),
-        ("OPTIONS", "/v1/scorers", "GET, HEAD"),
+        ("OPTIONS", "/v1/scorers", "GET, HEAD, POST"),
         ("DELETE", "/livez", "GET, HEAD"),
     ],
 )

@@ -12,12 +12,12 @@ CALM: dict[str, Any] = {
         "forEach": "segments",
         "schema": {
             "type": "object",
-            "properties": {"calm": {"enum": ["yes", "no"]}},
+            "properties": {"calm": {"type": "string", "enum": ["yes", "no"]}},
             "required": ["calm"],
             "additionalProperties": False,
         },
     },
-    "score": "double(analyze.verdicts.filter(v, v.calm == 'yes').size()) / double(analyze.verdicts.size())",
+    "score": "double(size(verdicts.filter(v, v.calm == 'yes'))) / double(size(verdicts))",
     "example": {
         "output": "We are on it. Do not shout at us!",
         "analyzeStepResult": {"verdicts": [{"n": 1, "calm": "yes"}, {"n": 2, "calm": "no"}]},

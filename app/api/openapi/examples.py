@@ -83,13 +83,13 @@ DEFINITION: Json = {
             "type": "object",
             "properties": {
                 "reason": {"type": "string", "maxLength": 200},
-                "calm": {"enum": ["yes", "no"]},
+                "calm": {"type": "string", "enum": ["yes", "no"]},
             },
             "required": ["reason", "calm"],
             "additionalProperties": False,
         },
     },
-    "score": "double(analyze.verdicts.filter(v, v.calm == 'yes').size()) / double(analyze.verdicts.size())",
+    "score": "double(size(verdicts.filter(v, v.calm == 'yes'))) / double(size(verdicts))",
     "example": {
         "output": "We are on it. Do not shout at us!",
         "analyzeStepResult": {

@@ -62,6 +62,8 @@ async def everything(client: Redis) -> str:
         b"hash": client.hgetall,
         b"zset": lambda key: client.zrange(key, 0, -1),
         b"stream": client.xrange,
+        b"list": lambda key: client.lrange(key, 0, -1),
+        b"set": client.smembers,
     }
     async for key in client.scan_iter():
         parts += [key, repr(await readers[await client.type(key)](key)).encode()]

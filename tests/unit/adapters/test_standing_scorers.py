@@ -97,14 +97,12 @@ def test_two_packages_can_t_have_the_same_id(install: Install) -> None:
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
-CALM_TOML = '''
+CALM_TOML = """
 id = "calm"
 version = "1"
 description = "How many sentences of an answer stay calm."
 direction = "higher_is_better"
-score = """
-double(analyze.verdicts.filter(v, v.calm == 'yes').size()) / double(analyze.verdicts.size())
-"""
+score = "double(size(verdicts.filter(v, v.calm == 'yes'))) / double(size(verdicts))"
 
 [analyze]
 instructions = "Is each segment calm?"
@@ -114,8 +112,8 @@ forEach = "segments"
 type = "object"
 required = ["calm"]
 additionalProperties = false
-properties.calm = { enum = ["yes", "no"] }
-'''
+properties.calm = { type = "string", enum = ["yes", "no"] }
+"""
 
 
 def test_files_bring_scorers(tmp_path: Path) -> None:
