@@ -15,7 +15,7 @@ from app.custom.definition import ScorerDefinition
 from app.domain.errors import InvalidRequest
 from app.domain.faults import faults_of
 from app.judge.scorer import Scorer
-from app.runs.catalog import Offer, Origin, checked, text_of_definition
+from app.runs.catalog import Offer, Origin, checked
 from app.scorers import AnyScorer, load_scorers
 from app.settings import SettingsError
 
@@ -85,7 +85,7 @@ def _defined(path: Path, source: str) -> Offer:
         # What JSON has no form for, such as TOML's dates, is taken as text.
         written = json.dumps(document, default=str)
         definition = ScorerDefinition.model_validate_json(written, strict=True, by_alias=True, by_name=False)
-        return Offer(checked(definition), Origin.FILE, text_of_definition(definition))
+        return Offer(checked(definition), Origin.FILE, definition.text)
     except ValidationError as error:
         faults = faults_of(error, document)
     except InvalidRequest as error:

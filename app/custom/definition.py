@@ -1,5 +1,6 @@
 """A custom scorer as its author writes it: texts, schemas and a formula, and nothing that runs."""
 
+from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints
@@ -93,3 +94,13 @@ class ScorerDefinition(Model):
     generate_reason: ReasonDefinition | None = None
     score: Formula = Field(description="CEL expression over the step results: a number from 0 to 1, or null")
     example: Example | None = None
+
+    @property
+    def text(self) -> str:
+        """The JSON that is kept of it; equal definitions have equal texts."""
+        return self.model_dump_json(exclude_defaults=True)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its text."""
+        return sha256(self.text.encode()).hexdigest()

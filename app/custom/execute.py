@@ -96,7 +96,7 @@ class _Trial:
         self.run = run.model_copy(update=NOTHING_JUDGED)
         self.tally = Tally(model=judge.model.id, usage=run.usage)
         self.steps = Steps(scorer, self.options, fences(judge.fence_key, judge.tenant))
-        about = (scorer.id, scorer.version, self.options.model_dump_json())
+        about = (scorer.id, scorer.version, scorer.definition.digest, self.options.model_dump_json())
         answers = Answers(
             cache=judge.cache,
             clock=judge.clock,

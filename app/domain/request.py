@@ -1,9 +1,11 @@
 """What a caller asks for."""
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints
+from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import PydanticCustomError
 
 from app.domain.messages import Message, Messages, calls_in, text_of
@@ -147,11 +149,18 @@ def _refuse_unknown_language(tag: str) -> str:
 LanguageTag = Annotated[str, StringConstraints(max_length=35), AfterValidator(_refuse_unknown_language)]
 
 
+def _title(name: str, field: FieldInfo | ComputedFieldInfo) -> str:
+    words = re.sub(r"(?<=[a-z0-9])[A-Z]", lambda capital: f" {capital[0].lower()}", field.alias or name).replace(
+        "_", " "
+    )
+    return words[:1].upper() + words[1:]
+
+
 class Options(Model):
     """What every scorer understands; a scorer's own options extend this."""
 
     # Forms are drawn from this schema.
-    model_config = ConfigDict(field_title_generator=lambda name, _: name.replace("_", " ").capitalize())
+    model_config = ConfigDict(field_title_generator=_title)
 
     scale: Annotated[FiniteFloat, Field(gt=0, le=1_000_000)] = Field(
         default=1.0, description="The score lies between 0 and this"

@@ -22,6 +22,7 @@ from app.domain.errors import (
     VersionConflict,
 )
 from app.domain.request import RunRequest
+from app.domain.run import VERBATIM_FIELDS
 from app.ports import MAX_OWN_SCORERS, MAX_VERSIONS, DefinitionStore, Registration
 from app.scorers import AnyScorer
 
@@ -95,6 +96,16 @@ class Catalog:
             raise ScorerUnusable("The scorer of this run is not installed here any more; install it and retry")
         return standing.scorer
 
+    def verbatim_fields(self, request: RunRequest) -> frozenset[str]:
+        """Return the names under which the step results of a run may quote submitted texts."""
+        if request.definition is None:
+            return VERBATIM_FIELDS
+        try:
+            return _scorer_of(request.definition).verbatim_fields
+        except ScorerUnusable:
+            # Such a run ends before its first step.
+            return VERBATIM_FIELDS
+
     async def register(self, tenant: str, definition: ScorerDefinition) -> tuple[Offer, bool]:
         """Make a definition its scorer's newest version; returns the scorer, and whether the version is new.
 
@@ -102,7 +113,7 @@ class Catalog:
         """
         self._refuse_taken(definition)
         scorer = checked(definition)
-        text = text_of_definition(definition)
+        text = definition.text
         became = await self.own.add(tenant, definition.id, definition.version, text)
         if became is Registration.OTHER_BODY:
             raise VersionConflict("This version was registered with another body; register yours as a new version")
@@ -146,15 +157,10 @@ def tried(definition: ScorerDefinition) -> DryRun:
 
 
 def _compiled(definition: ScorerDefinition) -> CustomScorer:
-    size = len(text_of_definition(definition).encode())
+    size = len(definition.text.encode())
     if size > MAX_DEFINITION_BYTES:
         raise _refusal("#", "too_long", f"A definition takes at most {MAX_DEFINITION_BYTES:,} bytes; this is {size:,}")
     return compiled(definition)
-
-
-def text_of_definition(definition: ScorerDefinition) -> str:
-    """Return the JSON that is kept of a definition; equal definitions have equal texts."""
-    return definition.model_dump_json(exclude_defaults=True)
 
 
 @lru_cache(maxsize=MAX_COMPILED)

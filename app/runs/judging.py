@@ -7,6 +7,8 @@ import structlog
 
 from app.computed.execute import compute_run
 from app.computed.scorer import ComputedScorer
+from app.custom.compiled import CustomScorer
+from app.custom.execute import judge_custom
 from app.domain.errors import ErrorCode, Internal, NotConfigured, RunExpired, StoreUnavailable
 from app.domain.run import Run, RunStatus, Step
 from app.judge.askers import Judge
@@ -92,6 +94,10 @@ async def _judge(
                 on_step=on_step,
             )
         judge = await _judge_of(deps, claim, lease, slot)
+        if isinstance(scorer, CustomScorer):
+            return await judge_custom(
+                run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys
+            )
         return await judge_run(run, request, scorer, judge, deadline=deadline, on_step=on_step, cache_keys=cache_keys)
     except NotConfigured as error:
         return _failed(run, error)

@@ -13,7 +13,7 @@ from app.api.openapi.problem_responses import PROBLEM_RESPONSES
 from app.api.openapi.schemas import component_schemas, schema_ref
 from app.api.scorers import describe
 from app.custom.definition import ScorerDefinition
-from app.runs.catalog import Offer, Origin, checked, text_of_definition, tried
+from app.runs.catalog import Offer, Origin, checked, tried
 from app.scorers import AnyScorer
 
 Json = dict[str, Any]
@@ -54,9 +54,7 @@ def _live_examples(scorers: dict[str, AnyScorer]) -> dict[str, dict[int, Json]]:
     described = [_described(Offer(scorer, Origin.BUILTIN)) for scorer in scorers.values()]
     listed = [{name: value for name, value in one.items() if name != "definition"} for one in described]
     definition = ScorerDefinition.model_validate_json(json.dumps(examples.DEFINITION), strict=True)
-    registered = example(
-        "The scorer", _described(Offer(checked(definition), Origin.CUSTOM, text_of_definition(definition)))
-    )
+    registered = example("The scorer", _described(Offer(checked(definition), Origin.CUSTOM, definition.text)))
     shown = example("What the example shows", tried(definition).model_dump(mode="json"))
     return {
         "listScorers": {200: {"scorers": example("All scorers", {"items": listed, "nextCursor": None})}},

@@ -16,7 +16,7 @@ from app.domain.errors import (
 )
 from app.domain.request import RunRequest
 from app.ports import Registration
-from app.runs.catalog import MAX_DEFINITION_BYTES, Catalog, Offer, Origin, text_of_definition
+from app.runs.catalog import MAX_DEFINITION_BYTES, Catalog, Offer, Origin
 from app.scorers import load_scorers
 from tests.unit.definitions import CALM
 from tests.unit.fakes import DictDefinitions
@@ -50,7 +50,7 @@ async def test_a_registered_scorer_is_its_tenant_s_alone(catalog: Catalog) -> No
     assert (offer.origin, offer.scorer.id, is_new) == (Origin.CUSTOM, "calm", True)
     found = await catalog.find("a", "calm")
     assert found is not None
-    assert (found.origin, found.definition) == (Origin.CUSTOM, text_of_definition(definition()))
+    assert (found.origin, found.definition) == (Origin.CUSTOM, definition().text)
     assert await catalog.find("b", "calm") is None
     assert [offer.scorer.id for offer in await catalog.all("a")] == ["bias", "calm"]
     assert [offer.scorer.id for offer in await catalog.all("b")] == ["bias"]
@@ -136,7 +136,7 @@ async def test_own_scorers_can_be_deleted_and_the_installation_s_can_t(catalog: 
 async def test_the_installation_s_scorer_comes_before_one_that_had_its_id_first(
     catalog: Catalog, own: DictDefinitions
 ) -> None:
-    await own.add("a", "bias", "9", text_of_definition(definition(id="bias", version="9")))
+    await own.add("a", "bias", "9", definition(id="bias", version="9").text)
     found = await catalog.find("a", "bias")
     assert found is not None
     assert found.origin is Origin.BUILTIN
@@ -146,7 +146,7 @@ async def test_the_installation_s_scorer_comes_before_one_that_had_its_id_first(
 
 
 async def test_a_run_has_the_scorer_that_it_was_accepted_for(catalog: Catalog) -> None:
-    carried = text_of_definition(definition())
+    carried = definition().text
     await catalog.register("a", definition(version="2"))
     assert catalog.of_run(request_of("calm", carried)).version == "1"
     assert catalog.of_run(request_of("calm", carried)) is catalog.of_run(request_of("calm", carried))
@@ -155,7 +155,7 @@ async def test_a_run_has_the_scorer_that_it_was_accepted_for(catalog: Catalog) -
         catalog.of_run(request_of("shouting"))
 
 
-@pytest.mark.parametrize("kept", [UNREADABLE, text_of_definition(definition(id="older", score="no_function(1)"))])
+@pytest.mark.parametrize("kept", [UNREADABLE, definition(id="older", score="no_function(1)").text])
 async def test_what_another_version_of_assay_took_may_be_unusable(
     catalog: Catalog, own: DictDefinitions, kept: str
 ) -> None:
