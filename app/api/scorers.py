@@ -1,5 +1,6 @@
 """The scorers there are, described well enough to call them."""
 
+import asyncio
 from typing import Any
 
 from pydantic import Field
@@ -83,11 +84,16 @@ def describe(offer: Offer) -> ScorerDescription:
     )
 
 
+def _listed(offers: list[Offer]) -> list[bytes]:
+    return [describe(offer).model_dump_json(exclude={"definition"}).encode() for offer in offers]
+
+
 async def list_scorers(request: Request) -> Response:
     """Answer with all scorers that the caller may use."""
     read_query(request.scope, NoParameters)
     offers = await deps_of(request.scope).scorers.all(tenant_of(request.scope))
-    return listing([describe(offer).model_dump_json(exclude={"definition"}).encode() for offer in offers], None)
+    # The schemas of a hundred scorers take longer than others should wait.
+    return listing(await asyncio.to_thread(_listed, offers), None)
 
 
 async def get_scorer(request: Request) -> Response:
@@ -105,7 +111,7 @@ async def create_scorer(request: Request) -> Response:
     definition = await read_model(request, ScorerDefinition)
     catalog = deps_of(request.scope).scorers
     if parameters.dry_run:
-        return Response(catalog.tried(definition).model_dump_json(), 200, media_type=JSON)
+        return Response((await catalog.tried(definition)).model_dump_json(), 200, media_type=JSON)
     offer, is_new = await catalog.register(tenant_of(request.scope), definition)
     headers = {"Location": f"/v1/scorers/{offer.scorer.id}"}
     return Response(describe(offer).model_dump_json(), 201 if is_new else 200, headers, JSON)

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 
 import structlog
 from pydantic import ValidationError
@@ -51,12 +50,34 @@ class Offer:
     definition: str | None = None
 
 
+class CompiledDefinitions:
+    """Scorers by the JSON of their definitions, those that were used last.
+
+    A definition takes some milliseconds to compile: that happens in a thread, and once for all who want it.
+    """
+
+    def __init__(self, most: int = MAX_COMPILED) -> None:
+        self._most = most
+        self._compiling: dict[str, asyncio.Task[CustomScorer]] = {}
+
+    async def scorer(self, text: str) -> CustomScorer:
+        """Return the scorer; raises ScorerUnusable."""
+        task = self._compiling.pop(text, None)
+        if task is None or (task.done() and task.exception() is not None):
+            task = asyncio.create_task(asyncio.to_thread(_scorer_of, text))
+        self._compiling[text] = task
+        if len(self._compiling) > self._most:
+            del self._compiling[next(iter(self._compiling))]
+        return await asyncio.shield(task)
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """Finds scorers by id; `standing` are the installation's, which all tenants share and nobody replaces."""
 
     standing: Mapping[str, Offer]
     own: DefinitionStore
+    compiled: CompiledDefinitions = field(default_factory=CompiledDefinitions)
 
     async def find(self, tenant: str, scorer_id: str) -> Offer | None:
         """Return the scorer with that id, or None; raises ScorerUnusable and StoreUnavailable."""
@@ -64,7 +85,7 @@ class Catalog:
         if standing is not None:
             return standing
         definition = await self.own.get(tenant, scorer_id)
-        return None if definition is None else Offer(_scorer_of(definition), Origin.CUSTOM, definition)
+        return None if definition is None else await self._own(definition)
 
     async def find_each(self, tenant: str, scorer_ids: Sequence[str]) -> list[Offer | None]:
         """Return the scorers with these ids, in their order, as find does."""
@@ -75,7 +96,7 @@ class Catalog:
         offers = list(self.standing.values())
         for definition in await self.own.all(tenant):
             try:
-                offer = Offer(_scorer_of(definition), Origin.CUSTOM, definition)
+                offer = await self._own(definition)
             except ScorerUnusable:
                 # Whoever asks for it by its id is told; it must not hide the others.
                 log.warning("scorer_unusable")
@@ -84,24 +105,24 @@ class Catalog:
                 offers.append(offer)
         return offers
 
-    def of_run(self, request: RunRequest) -> AnyScorer:
+    async def of_run(self, request: RunRequest) -> AnyScorer:
         """Return the scorer that a run was accepted for; raises ScorerUnusable when it is not to be had here.
 
         What is data comes with the run, whatever became of it since; what is code is this installation's.
         """
         if request.definition is not None:
-            return _scorer_of(request.definition)
+            return await self.compiled.scorer(request.definition)
         standing = self.standing.get(request.scorer_id)
         if standing is None:
             raise ScorerUnusable("The scorer of this run is not installed here any more; install it and retry")
         return standing.scorer
 
-    def verbatim_fields(self, request: RunRequest) -> frozenset[str]:
+    async def verbatim_fields(self, request: RunRequest) -> frozenset[str]:
         """Return the names under which the step results of a run may quote submitted texts."""
         if request.definition is None:
             return VERBATIM_FIELDS
         try:
-            return _scorer_of(request.definition).verbatim_fields
+            return (await self.compiled.scorer(request.definition)).verbatim_fields
         except ScorerUnusable:
             # Such a run ends before its first step.
             return VERBATIM_FIELDS
@@ -112,7 +133,7 @@ class Catalog:
         Raises InvalidRequest, VersionConflict, ScorersFull and StoreUnavailable.
         """
         self._refuse_taken(definition)
-        scorer = checked(definition)
+        scorer = await asyncio.to_thread(checked, definition)
         text = definition.text
         became = await self.own.add(tenant, definition.id, definition.version, text)
         if became is Registration.OTHER_BODY:
@@ -123,10 +144,10 @@ class Catalog:
             raise ScorersFull(f"This scorer has had {MAX_VERSIONS} versions; choose another id, or delete it first")
         return Offer(scorer, Origin.CUSTOM, text), became is Registration.NEW
 
-    def tried(self, definition: ScorerDefinition) -> DryRun:
+    async def tried(self, definition: ScorerDefinition) -> DryRun:
         """Return what a definition shows of its example, which it must have; raises InvalidRequest."""
         self._refuse_taken(definition)
-        return tried(definition)
+        return await asyncio.to_thread(tried, definition)
 
     async def remove(self, tenant: str, scorer_id: str) -> None:
         """Forget a scorer of the tenant's own; runs go on with it. Raises NotFound, Forbidden and StoreUnavailable."""
@@ -135,6 +156,9 @@ class Catalog:
         if scorer_id in self.standing:
             raise Forbidden("This scorer belongs to the installation; only scorers that were registered can be deleted")
         raise NotFound("There is no such scorer; GET /v1/scorers lists them")
+
+    async def _own(self, definition: str) -> Offer:
+        return Offer(await self.compiled.scorer(definition), Origin.CUSTOM, definition)
 
     def _refuse_taken(self, definition: ScorerDefinition) -> None:
         if definition.id in self.standing:
@@ -163,7 +187,6 @@ def _compiled(definition: ScorerDefinition) -> CustomScorer:
     return compiled(definition)
 
 
-@lru_cache(maxsize=MAX_COMPILED)
 def _scorer_of(text: str) -> CustomScorer:
     try:
         return compiled(ScorerDefinition.model_validate_json(text, strict=True, by_alias=True, by_name=False))

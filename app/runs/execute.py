@@ -124,16 +124,14 @@ def _tell_end(deps: Deps, run: Run, mode: Mode, seconds: float) -> None:
 
 async def _judge_while_held(deps: Deps, claim: Claim, judged: _Judged, slot: Slot | None) -> None:
     async def on_step(run: Run, step: Step) -> None:
-        run = kept(run, claim.request, deps.scorers)
+        run = await kept(run, claim.request, deps.scorers)
         if step is Step.GENERATE_REASON:
             # The end follows at once and is written together with it.
             judged.last_step = StepEnd(step.value, run)
             return
         # A partial result that can't be written now is no reason to stop: the end state carries all of it.
         with contextlib.suppress(StoreUnavailable):
-            if not await deps.store.checkpoint(
-                claim, kept(run, claim.request, deps.scorers), step.value, judged.unwritten_keys
-            ):
+            if not await deps.store.checkpoint(claim, run, step.value, judged.unwritten_keys):
                 raise ClaimLost
             judged.keys_written = len(judged.cache_keys)
 
@@ -165,7 +163,7 @@ async def _finish(deps: Deps, claim: Claim, judged: _Judged, patience_s: float, 
         try:
             written = await deps.store.finish(
                 claim,
-                kept(judged.run, claim.request, deps.scorers),
+                await kept(judged.run, claim.request, deps.scorers),
                 cache_keys=judged.unwritten_keys,
                 keep_request=claim.request.store is StorePolicy.FULL,
                 last_step=judged.last_step,

@@ -80,7 +80,7 @@ async def _judge(
 ) -> Run:
     run, request = claim.run, claim.request
     try:
-        scorer = deps.scorers.of_run(request)
+        scorer = await deps.scorers.of_run(request)
         # Code may have changed since the run was accepted, or last tried.
         run = run.model_copy(update={"scorer_version": scorer.version})
         if isinstance(scorer, ComputedScorer):

@@ -10,11 +10,11 @@ from app.domain.run import Run
 from app.runs.catalog import Catalog
 
 
-def kept(run: Run, request: RunRequest, scorers: Catalog) -> Run:
+async def kept(run: Run, request: RunRequest, scorers: Catalog) -> Run:
     """Return the run as it may be stored; spans stay, so the caller's own text can be quoted."""
     if request.store is StorePolicy.FULL:
         return run
-    names = scorers.verbatim_fields(request)
+    names = await scorers.verbatim_fields(request)
     return run.model_copy(
         update={
             "reason": None,

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.contract.running import RunningApp
-from tests.contract.shapes import pointers, problem
+from tests.contract.shapes import pointers, problem, unique
 from tests.unit.definitions import CALM
 
 EDITED = {**CALM, "description": "How many sentences of an answer stay calm, edited."}
@@ -110,3 +110,31 @@ def test_what_is_deleted_is_gone(api: RunningApp) -> None:
 def test_a_scorer_of_the_installation_stays(api: RunningApp) -> None:
     problem(api.client.delete("/v1/scorers/bias"), 403, "forbidden")
     assert api.client.get("/v1/scorers/bias").status_code == 200
+
+
+def test_where_no_texts_are_kept_its_own_words_are_not(api: RunningApp, scorer_id: str) -> None:
+    schema = CALM["analyze"]["schema"]
+    noting = {
+        **schema,
+        "properties": {**schema["properties"], "note": {"type": "string"}},
+        "required": ["calm", "note"],
+    }
+    definition = {name: value for name, value in CALM.items() if name != "example"}
+    register(api, {**definition, "analyze": {**CALM["analyze"], "schema": noting}})
+    answered = api.score(scorer_id, output=unique(), store="result").json()
+    assert all(verdict["note"] and verdict["text"] for verdict in answered["analyzeStepResult"]["verdicts"])
+    kept = api.client.get(f"/v1/runs/{answered['runId']}").json()
+    told = kept["analyzeStepResult"]["verdicts"]
+    assert [(verdict["note"], verdict["text"]) for verdict in told] == [("", "")] * len(told)
+    assert [verdict["calm"] for verdict in told] == [
+        verdict["calm"] for verdict in answered["analyzeStepResult"]["verdicts"]
+    ]
+
+
+def test_its_own_options_are_checked(api: RunningApp, scorer_id: str) -> None:
+    options = {"type": "object", "properties": {"strictness": {"type": "integer", "minimum": 1, "default": 2}}}
+    described = register(api, {**CALM, "options": options}).json()
+    assert described["optionsSchema"]["properties"]["strictness"]["title"] == "Strictness"
+    refused = api.score(scorer_id, output="A text.", options={"strictness": 0})
+    assert pointers(problem(refused, 422, "invalid_request")) == ["#/options/strictness"]
+    assert api.score(scorer_id, output="A text.", options={"strictness": 3}).status_code == 200

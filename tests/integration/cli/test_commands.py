@@ -61,6 +61,7 @@ class TestDoctor:
             "service: workers": "ok",
             "service: judge": "ok",
             "judge": "ok",
+            "scorers": "ok",
         }
 
     def test_a_stopped_service_is_worth_knowing_only(self, service: Service) -> None:

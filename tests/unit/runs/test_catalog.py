@@ -1,5 +1,6 @@
 """Which scorers a tenant may use, and which one a run was accepted for."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -15,8 +16,9 @@ from app.domain.errors import (
     VersionConflict,
 )
 from app.domain.request import RunRequest
+from app.domain.run import VERBATIM_FIELDS
 from app.ports import Registration
-from app.runs.catalog import MAX_DEFINITION_BYTES, Catalog, Offer, Origin
+from app.runs.catalog import MAX_DEFINITION_BYTES, Catalog, CompiledDefinitions, Offer, Origin
 from app.scorers import load_scorers
 from tests.unit.definitions import CALM
 from tests.unit.fakes import DictDefinitions
@@ -101,19 +103,19 @@ async def test_a_faulty_definition_is_not_kept(
         await catalog.register("a", definition(**changed))
     assert refused.value.faults[0].pointer == pointer
     with pytest.raises(InvalidRequest):
-        catalog.tried(definition(**changed))
+        await catalog.tried(definition(**changed))
     assert not own.stored
 
 
 async def test_a_dry_run_shows_the_example_and_keeps_nothing(catalog: Catalog, own: DictDefinitions) -> None:
-    shown = catalog.tried(definition())
+    shown = await catalog.tried(definition())
     assert (shown.status, shown.score) == ("completed", 0.5)
     assert not own.stored
 
 
-def test_a_dry_run_needs_an_example(catalog: Catalog) -> None:
+async def test_a_dry_run_needs_an_example(catalog: Catalog) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        catalog.tried(definition(example=None))
+        await catalog.tried(definition(example=None))
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("#/example", "missing")]
 
 
@@ -148,11 +150,12 @@ async def test_the_installation_s_scorer_comes_before_one_that_had_its_id_first(
 async def test_a_run_has_the_scorer_that_it_was_accepted_for(catalog: Catalog) -> None:
     carried = definition().text
     await catalog.register("a", definition(version="2"))
-    assert catalog.of_run(request_of("calm", carried)).version == "1"
-    assert catalog.of_run(request_of("calm", carried)) is catalog.of_run(request_of("calm", carried))
-    assert catalog.of_run(request_of("bias")) is BIAS
+    first = await catalog.of_run(request_of("calm", carried))
+    assert first.version == "1"
+    assert await catalog.of_run(request_of("calm", carried)) is first
+    assert await catalog.of_run(request_of("bias")) is BIAS
     with pytest.raises(ScorerUnusable, match="install it"):
-        catalog.of_run(request_of("shouting"))
+        await catalog.of_run(request_of("shouting"))
 
 
 @pytest.mark.parametrize("kept", [UNREADABLE, definition(id="older", score="no_function(1)").text])
@@ -165,5 +168,33 @@ async def test_what_another_version_of_assay_took_may_be_unusable(
     with pytest.raises(ScorerUnusable, match="register a corrected one"):
         await catalog.find("a", "older")
     with pytest.raises(ScorerUnusable):
-        catalog.of_run(request_of("older", kept))
+        await catalog.of_run(request_of("older", kept))
     await catalog.remove("a", "older")
+
+
+async def test_a_definition_is_compiled_once_for_all_who_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = CompiledDefinitions(most=2)
+    one, two, three = (definition(version=version).text for version in "123")
+    first, *others = await asyncio.gather(*(compiled.scorer(one) for _ in range(20)))
+    assert all(other is first for other in others)
+    await compiled.scorer(two)
+    assert await compiled.scorer(one) is first
+    await compiled.scorer(three)
+    assert await compiled.scorer(one) is first
+    monkeypatch.setattr("app.runs.catalog.compiled", no_more)
+    with pytest.raises(AssertionError):
+        await compiled.scorer(two)
+    monkeypatch.undo()
+    assert (await compiled.scorer(two)).version == "2"
+
+
+def no_more(definition: ScorerDefinition) -> None:
+    raise AssertionError(definition.version)
+
+
+async def test_where_texts_are_not_kept_its_own_names_for_them_count(catalog: Catalog) -> None:
+    schema = {**CALM["analyze"]["schema"], "properties": {"calm": {"type": "boolean"}, "quote": {"type": "string"}}}
+    noting = definition(analyze={**CALM["analyze"], "schema": schema}, score="0.5", example=None)
+    assert await catalog.verbatim_fields(request_of("calm", noting.text)) == VERBATIM_FIELDS | {"quote"}
+    assert await catalog.verbatim_fields(request_of("calm", UNREADABLE)) == VERBATIM_FIELDS
+    assert await catalog.verbatim_fields(request_of("bias")) == VERBATIM_FIELDS
