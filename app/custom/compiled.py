@@ -1,6 +1,6 @@
 """From a definition to a scorer that runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.custom.definition import AnalyzeDefinition, PreprocessDefinition, ScorerDefinition
@@ -11,7 +11,7 @@ from app.custom.schema import RESERVED, shape_of
 from app.custom.shape import Shape
 from app.custom.template import Template, WrongTemplate
 from app.domain.errors import Fault, InvalidRequest
-from app.domain.request import Options, Strategy
+from app.domain.request import Strategy
 from app.domain.run import VERBATIM_FIELDS, Span
 from app.judge.scorer import Band, Measure
 
@@ -33,12 +33,6 @@ class Asking:
     instructions: Template
     shape: Shape
     select: str | None = None
-
-    @property
-    def listed(self) -> str | None:
-        """The name of the one property that lists texts, which can be judged one by one."""
-        names = [name for name, shape in self.shape.properties.items() if shape.kind == "array" and shape.is_text]
-        return names[0] if len(names) == 1 else None
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -86,24 +80,22 @@ class _Compiler:
         self.faults: list[Fault] = []
 
     def scorer(self) -> CustomScorer | None:
-        """Return the scorer, or None when a part of it could not be made."""
+        """Return the scorer, or None after a fault; instructions and formula are read where the schemas are right."""
         definition = self.definition
-        bands = self.bands()
-        own = self.own_options()
-        material = sample_material(own)
-        preprocess = None if definition.preprocess is None else self.preprocess(definition.preprocess, material)
-        if preprocess is not None:
-            material = material.with_result(PREPROCESS_RESULT, preprocess.shape, sample(preprocess.shape))
-        analyze = self.analyze(definition.analyze, preprocess, material)
-        if analyze is None or (definition.preprocess is not None and preprocess is None):
+        bands, own = self.bands(), self.own_options()
+        found = self.preprocess_shape()
+        judged = self.analyze_shape(found)
+        if judged is None or self.faults:
             return None
-        reason = None
-        if definition.generate_reason is not None:
-            shape = result_shape(definition, analyze)
-            material = material.with_result(ANALYZE_RESULT, shape, sample(shape))
-            reason = self.template("#/generateReason", definition.generate_reason.instructions, material)
-        formula = self.formula(own, preprocess, analyze)
-        if formula is None:
+        material, preprocess = sample_material(own), None
+        if definition.preprocess is not None and found is not None:
+            preprocess = self.asking("#/preprocess", definition.preprocess, found, material)
+            material = material.with_result(PREPROCESS_RESULT, found, sample(found))
+        analyze = self.asking("#/analyze", definition.analyze, judged, material)
+        shape = result_shape(definition, judged)
+        reason = self.reason(material.with_result(ANALYZE_RESULT, shape, sample(shape)))
+        formula = self.formula(own, found, judged)
+        if analyze is None or formula is None:
             return None
         return CustomScorer(
             id=definition.id,
@@ -111,9 +103,9 @@ class _Compiler:
             description=definition.description,
             direction=definition.direction,
             needs=tuple(dict.fromkeys(("output", *definition.needs))),
-            options=Options if own is None else options_model(own),
+            options=options_model(own),
             bands=bands,
-            step_schemas=_step_schemas(definition, preprocess, analyze),
+            step_schemas=_step_schemas(definition, found, judged),
             definition=definition,
             own=own,
             preprocess=preprocess,
@@ -147,62 +139,75 @@ class _Compiler:
             self.fault(f"#/options/properties/{name}", "json_schema", "Every scorer has it; choose another name")
         return own
 
-    def preprocess(self, step: PreprocessDefinition, material: Material) -> Asking | None:
-        """Return the first step."""
+    def preprocess_shape(self) -> Shape | None:
+        """Return the shape of what the first step gives, if there is one."""
+        step = self.definition.preprocess
+        if step is None:
+            return None
         if (step.select is None) == (step.reply_schema is None):
             self.fault("#/preprocess", "missing", "Send either a schema or select")
             return None
-        if step.select is not None:
-            if step.select in RESERVED or step.select.casefold() in ("items", "n"):
-                self.fault("#/preprocess/select", "name", "This name is taken; choose another")
-            text = Shape("text")
-            shape: Shape | None = Shape("object", properties={step.select: Shape("array", items=text)})
-        else:
-            shape = shape_of(step.reply_schema, "#/preprocess/schema", self.faults)
-        instructions = self.template(
-            "#/preprocess", step.instructions, material, must_name_data=step.reply_schema is not None
-        )
-        return None if shape is None or instructions is None else Asking(instructions, shape, step.select)
+        if step.select is None:
+            return shape_of(step.reply_schema, "#/preprocess/schema", self.faults)
+        if step.select in RESERVED or step.select.casefold() == "items":
+            self.fault("#/preprocess/select", "name", "This name is taken; choose another")
+        return Shape("object", properties={step.select: Shape("array", items=Shape("text"))})
 
-    def analyze(self, step: AnalyzeDefinition, preprocess: Asking | None, material: Material) -> Asking | None:
-        """Return the second step."""
+    def analyze_shape(self, found: Shape | None) -> Shape | None:
+        """Return the shape of what the second step gives, for all or for each unit."""
+        step = self.definition.analyze
         shape = shape_of(step.reply_schema, "#/analyze/schema", self.faults)
-        instructions = self.template("#/analyze", step.instructions, material, must_name_data=step.for_each is None)
-        if step.for_each is not None and shape is not None:
-            for name in shape.properties:
-                if name.casefold() in _OURS:
-                    pointer = f"#/analyze/schema/properties/{name}"
-                    self.fault(pointer, "json_schema", "Verdicts have this property of themselves; choose another name")
-        if step.for_each == "items" and (preprocess is None or preprocess.listed is None):
-            self.fault(
-                "#/analyze/forEach", "missing", "Let preprocess select segments, or give one array of texts, to judge"
-            )
-        return None if shape is None or instructions is None else Asking(instructions, shape)
+        if step.for_each == "items" and (found is None or listed_in(found) is None) and not self.faults:
+            detail = "Let preprocess select segments, or give one array of texts, to judge"
+            self.fault("#/analyze/forEach", "missing", detail)
+        names = shape.properties if shape is not None and step.for_each is not None else {}
+        for name in names:
+            if name.casefold() in _OURS:
+                place = f"#/analyze/schema/properties/{name}"
+                self.fault(place, "json_schema", "Verdicts have this property of themselves; choose another name")
+        return shape
 
-    def template(self, pointer: str, text: str, material: Material, *, must_name_data: bool = False) -> Template | None:
-        """Return the parsed instructions, tried with everything there and with what is not needed left out."""
+    def asking(
+        self, place: str, step: PreprocessDefinition | AnalyzeDefinition, shape: Shape, material: Material
+    ) -> Asking | None:
+        """Return a step; where no numbered units are shown, its instructions have to name what is to be judged."""
+        template = self.template(place, step.instructions, material)
+        select = step.select if isinstance(step, PreprocessDefinition) else None
+        has_units = select is not None or (isinstance(step, AnalyzeDefinition) and step.for_each is not None)
+        if template is None:
+            return None
+        if not has_units and not any(name != "options" for name, _ in template.mentioned):
+            self.fault(f"{place}/instructions", "template", "Name what is to be judged, as in {{ output }}")
+        return Asking(template, shape, select)
+
+    def reason(self, material: Material) -> Template | None:
+        """Return the instructions for the reason, if there are any."""
+        step = self.definition.generate_reason
+        return None if step is None else self.template("#/generateReason", step.instructions, material)
+
+    def template(self, place: str, text: str, material: Material) -> Template | None:
+        """Return instructions, tried with everything there and with what is not needed left out."""
+        needs = ("output", *self.definition.needs)
+        needed = {name: value if name in needs else None for name, value in material.inputs.items()}
         try:
             template = Template(text, (*ALWAYS, *(name for name in material.typed if name != "options")))
-            needed = {name: value if name in self.definition.needs else None for name, value in material.inputs.items()}
-            for inputs in (material.inputs, {**needed, "output": material.inputs["output"]}):
-                template.rendered(Material(inputs, material.metadata, material.typed).variables())
+            for inputs in (material.inputs, needed):
+                template.rendered(replace(material, inputs=inputs).variables())
         except WrongTemplate as error:
-            self.fault(f"{pointer}/instructions", "template", str(error))
+            self.fault(f"{place}/instructions", "template", str(error))
             return None
-        if must_name_data and not any(name != "options" for name, _ in template.mentioned):
-            self.fault(f"{pointer}/instructions", "template", "Name what is to be judged, as in {{ output }}")
         return template
 
-    def formula(self, own: Shape | None, preprocess: Asking | None, analyze: Asking) -> Formula | None:
+    def formula(self, own: Shape | None, found: Shape | None, judged: Shape) -> Formula | None:
         """Return the formula; where there may be no verdicts at all, it has to say what that gives."""
         for_each = self.definition.analyze.for_each
         known = {} if own is None else {"options": own}
-        if preprocess is not None:
-            known["preprocess"] = preprocess.shape
+        if found is not None:
+            known["preprocess"] = found
         if for_each is None:
-            known["analyze"] = analyze.shape
+            known["analyze"] = judged
         try:
-            formula = Formula(self.definition.score, known, None if for_each is None else analyze.shape)
+            formula = Formula(self.definition.score, known, None if for_each is None else judged)
             if for_each == "items":
                 nothing = {name: sample(shape) for name, shape in known.items()}
                 formula.value({**nothing, "verdicts": []}, segments=1)
@@ -243,27 +248,27 @@ def sample(shape: Shape) -> Any:
     return ends[0]
 
 
-def result_shape(definition: ScorerDefinition, analyze: Asking) -> Shape:
+def listed_in(found: Shape) -> str | None:
+    """Return the name of the one property that lists texts, which can be judged one by one."""
+    names = [name for name, shape in found.properties.items() if shape.kind == "array" and shape.is_text]
+    return names[0] if len(names) == 1 else None
+
+
+def result_shape(definition: ScorerDefinition, judged: Shape) -> Shape:
     """Return the shape of the analyze step's result, as the reason's instructions are given it."""
     if definition.analyze.for_each is None:
-        return analyze.shape
-    verdict = Shape("object", properties={**analyze.shape.properties, "text": Shape("text")})
+        return judged
+    verdict = Shape("object", properties={**judged.properties, "text": Shape("text")})
     return Shape("object", properties={"verdicts": Shape("array", items=verdict)})
 
 
-def _step_schemas(
-    definition: ScorerDefinition, preprocess: Asking | None, analyze: Asking
-) -> dict[str, dict[str, Any]]:
+def _step_schemas(definition: ScorerDefinition, found: Shape | None, judged: Shape) -> dict[str, dict[str, Any]]:
     schemas = {}
-    if preprocess is not None:
-        schema = preprocess.shape.schema()
-        if preprocess.select is not None:
-            schema = {
-                "type": "object",
-                "properties": {preprocess.select: _list_of({"type": "string"}), "items": _list_of(_object_of(_PLACED))},
-            }
-        schemas[PREPROCESS_RESULT] = schema
-    answer = analyze.shape.schema()
+    if definition.preprocess is not None and found is not None:
+        select = definition.preprocess.select
+        lists = {} if select is None else {select: _list_of({"type": "string"}), "items": _list_of(_object_of(_PLACED))}
+        schemas[PREPROCESS_RESULT] = _object_of(lists) if lists else found.schema()
+    answer = judged.schema()
     if definition.analyze.for_each is not None:
         answer = _object_of({"verdicts": _list_of(_object_of({**answer["properties"], **_PLACED}))})
     schemas[ANALYZE_RESULT] = answer

@@ -14,11 +14,12 @@ from app.domain.errors import Fault, InvalidRequest, ScorerFault, WrongReply
 from app.domain.faults import faults_of, pointer
 from app.domain.model import Model
 from app.domain.request import RunRequest
-from app.judge.evidence import Window
+from app.judge.evidence import Room
 from app.judge.step import user_message
 from app.judge.subject import Subject, output_segments
 from app.judge.task import Task
 
+_ROOMY: Final = Room(tokens=1 << 40, per_item=0, items=1 << 20)
 _EXAMPLE: Final = "#/example"
 _KEY: Final = b"the fence of an example keeps nothing apart"
 
@@ -157,7 +158,7 @@ class _Rehearsal:
         if not subject.items:
             return None
         evidence = self.steps.evidence(step, material, subject)
-        window = Window(tuple(subject.items), neighbours=True, page=evidence.whole)
+        (window,) = evidence.windows(subject.items, _ROOMY)
         return f"{task.system}\n\n{user_message(task, self.steps.preamble, evidence, window, window.numbers)}"
 
 

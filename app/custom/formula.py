@@ -56,7 +56,7 @@ _NULL: Final = re.compile(
     r"//[^\n]*|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|(?P<null>(?<![\w.])null(?!\w))", re.DOTALL
 )
 _PLACE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
-_APPLIED_TO: Final = re.compile(r"found no matching overload for '.*' applied to '(.*)'")
+_APPLIED_TO: Final = re.compile(r"found no matching overload for '.*' applied to '\((.*)\)'")
 
 
 class WrongFormula(ValueError):
@@ -124,7 +124,7 @@ def _told(message: str) -> str:
         return "Write a shorter formula, nested less deeply"
     line, column, complaint = found.groups()
     if applied := _APPLIED_TO.match(complaint):
-        what = f"does not take ({applied[1].strip('()')}); double(...) and int(...) convert numbers"
+        what = f"does not take ({applied[1]}); double(...) and int(...) convert numbers"
     elif "undeclared reference" in complaint:
         what = "there is no such name or function here"
     elif "undefined field" in complaint:

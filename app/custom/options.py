@@ -2,18 +2,26 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints, create_model
+from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat, StringConstraints, create_model
 
 from app.custom.shape import Shape
 from app.domain.model import Model, refuse_nul
 from app.domain.request import Options
 
 
+class _CommonOptions(Options):
+    model_config = ConfigDict(populate_by_name=False)
+
+
+class _OwnObject(Model):
+    model_config = ConfigDict(populate_by_name=False)
+
+
 def options_model(own: Shape | None) -> type[Options]:
     """Return the model of a scorer's options; those of its own are found under their names by `own_values`."""
     if own is None:
         return Options
-    model: type[Options] = create_model("CustomOptions", __base__=Options, **_fields(own))
+    model: type[Options] = create_model("CustomOptions", __base__=_CommonOptions, **_fields(own))
     return model
 
 
@@ -45,7 +53,7 @@ def _default(shape: Shape) -> Any:
 def _type_of(shape: Shape) -> Any:
     match shape.kind:
         case "object":
-            return create_model("CustomOption", __base__=Model, **_fields(shape))
+            return create_model("CustomOption", __base__=_OwnObject, **_fields(shape))
         case "array":
             return Annotated[list[_type_of(shape.item)], Field(min_length=shape.least, max_length=shape.most)]  # type: ignore[misc]
         case "label":

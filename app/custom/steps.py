@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.custom.compiled import ANALYZE_RESULT, PREPROCESS_RESULT, Asking, CustomScorer, result_shape
+from app.custom.compiled import ANALYZE_RESULT, PREPROCESS_RESULT, Asking, CustomScorer, listed_in, result_shape
 from app.custom.formula import MAX_UNITS, FormulaFailed
 from app.custom.material import Material, Typed
 from app.custom.options import own_values
@@ -115,7 +115,7 @@ class Steps:
         """Return the material of the reason."""
         if self.scorer.definition.analyze.for_each is not None:
             result = {"verdicts": [{k: v for k, v in one.items() if k != "span"} for one in result["verdicts"]]}
-        shape = result_shape(self.scorer.definition, self.scorer.analyze)
+        shape = result_shape(self.scorer.definition, self.scorer.analyze.shape)
         return material.with_result(ANALYZE_RESULT, shape, result)
 
     def value(self, material: Material, segments: int) -> float | None:
@@ -153,9 +153,9 @@ def selected(select: str, units: Sequence[Segment]) -> dict[str, Any]:
 
 def listed_items(step: Asking, answer: Mapping[str, Any]) -> Subject:
     """Return the texts that a preprocess step listed as a subject: they stand nowhere in the output."""
-    texts = answer[step.listed] if step.listed else []
-    units = [Segment(0, 0, text) for text in texts]
-    return Subject(json.dumps(texts), units, [index for index, unit in enumerate(units) if unit.text.strip()])
+    listed = listed_in(step.shape)
+    texts = [] if listed is None else [text for text in answer[listed] if text.strip()]
+    return Subject(json.dumps(texts), [Segment(0, 0, text) for text in texts], range(len(texts)))
 
 
 def verdicts_result(subject: Subject, answers: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
