@@ -25,7 +25,7 @@ whatever the language of the rest; below are all of them:
 Arrays of numbers list the segments that hold an opinion, or in an item the passages it cites; arrays of texts hold the
 claims (or requirements, questions) of a segment; arrays of objects have one item for every number asked (or
 what minItems and maxItems pin); a property named by a number is about that segment; enums take the first label that
-the words call for, else "no", "none" or the first.
+the words call for, else "no", "none" or the first; numbers with bounds are as low as they may be.
 """
 
 import re
@@ -191,8 +191,10 @@ class _Writer:
             return self.items(schema, said, number)
         if kind == "string":
             return reason(said)[: schema.get("maxLength", 1_000)]
+        if "minimum" in schema or "maximum" in schema:
+            return schema.get("minimum", schema.get("maximum"))
         if kind in {"integer", "number"}:
-            return number if number is not None else schema.get("minimum", 0)
+            return number if number is not None else 0
         return "yes" in said.labels if kind == "boolean" else schema.get("const")
 
     def member(self, name: str, part: dict[str, Any], said: Said, number: int | None) -> Any:

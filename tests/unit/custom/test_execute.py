@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.custom.compiled import CustomScorer
+from app.custom.compiled import CustomScorer, compiled
 from app.custom.execute import NOTHING_FOUND, judge_custom
 from app.custom.formula import MAX_UNITS
 from app.domain.errors import ErrorCode, JudgeRefused
@@ -13,7 +13,8 @@ from app.domain.run import Coverage, Run, RunStatus, Step, Usage
 from app.judge.language import NAMES
 from app.judge.scorer import NOTHING_TO_SCORE
 from app.ports import Completion, FinishReason, Prompt
-from tests.unit.custom.definitions import CALM, LEVEL, PROMISES, scorer
+from tests.stub_judge.answers import instance
+from tests.unit.custom.definitions import CALM, LEVEL, PROMISES, scorer, shipped
 from tests.unit.custom.test_dry_run import LISTED
 from tests.unit.fakes import Reply, ScriptedModel
 from tests.unit.judge.runs import Bench, new_run
@@ -380,3 +381,26 @@ async def test_no_text_changes_the_instructions() -> None:
             assert inside.endswith(f"</evidence-{inside[:10]}>")
             assert prompt.user.count(begin.strip() + inside[:10]) == 1
     assert len(systems) == 2
+
+
+# --- the shipped definitions, with the judge that tests over HTTP have ------------------------------------------------
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "output", "score", "verdicts"),
+    [
+        ("brand-safety", "The sun is out. Nobody minds.", 0.0, 2),
+        # The stub selects opinions, and takes the first label where nothing calls for another: backed.
+        ("medical-claims", "The sun is out. Honey is the best remedy.", 0.0, 1),
+        ("medical-claims", "The sun is out.", 0.0, 0),
+        ("support-tone", "We are on it.", 1.0, None),
+    ],
+)
+async def test_shipped_definitions_run(name: str, output: str, score: float, verdicts: int | None) -> None:
+    judged_on = bench(lambda prompt: instance(prompt.schema, prompt.user))
+    run = await judged_on.judge_with(compiled(shipped(name)), output, input="Where is my parcel?")
+    assert (run.status, run.score, run.warnings) == (RunStatus.COMPLETED, score, [])
+    assert run.analyze_step_result is not None
+    if verdicts is not None:
+        assert len(run.analyze_step_result["verdicts"]) == verdicts
