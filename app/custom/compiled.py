@@ -11,7 +11,7 @@ from app.custom.schema import RESERVED, shape_of
 from app.custom.shape import Shape
 from app.custom.template import Template, WrongTemplate
 from app.domain.errors import Fault, InvalidRequest
-from app.domain.request import Strategy
+from app.domain.request import ExampleSet, Scoring, Strategy
 from app.domain.run import VERBATIM_FIELDS, Span
 from app.judge.scorer import Band, Measure
 
@@ -52,6 +52,16 @@ class CustomScorer(Measure):
     def strategies(self) -> tuple[Strategy, ...]:
         """Only the steps that were defined can be asked."""
         return (Strategy.THREE_STEP,)
+
+    @property
+    def scorings(self) -> tuple[Scoring, ...]:
+        """Formulas are given labels, not how likely they are."""
+        return (Scoring.HARD,)
+
+    @property
+    def example_sets(self) -> tuple[ExampleSet, ...]:
+        """Examples are part of the instructions."""
+        return (ExampleSet.NONE,)
 
     @property
     def verbatim_fields(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from app.judge.labels import number_in, reason_in
 from app.judge.reading import Numbers
 from app.judge.reply_schema import EXPLANATION_LENGTH, Schema, object_of, some_of, text_up_to
 from app.judge.task import Task
+from app.ports import Completion
 
 _NAMED: Final = "In it, a line begins with the name of what it holds and a colon"
 _OTHERS: Final = "decide only on those; - marks context; other lines begin with the name of what they hold and a colon"
@@ -25,7 +26,7 @@ _KEPT: Final = "Keys and labels stay as they are."
 def object_task(step: Step, name: str, instructions: str, shape: Shape) -> Task[dict[str, Any]]:
     """Return the task that asks for one object."""
 
-    def reply(value: Any, _: Numbers) -> dict[int, dict[str, Any]]:
+    def reply(value: Any, _: Numbers, __: Completion | None = None) -> dict[int, dict[str, Any]]:
         try:
             return {1: read(shape, value)}
         except Misfit:
@@ -67,7 +68,7 @@ def verdicts_task(name: str, instructions: str, shape: Shape, units: str) -> Tas
             f'{{"verdicts": [{{"n": number, {form}]}}, one entry for every number, in order.',
         ),
         schema=schema,
-        read=lambda value, numbers: objects_in(shape, value, numbers),
+        read=lambda value, numbers, _=None: objects_in(shape, value, numbers),
         write=lambda answers: [{"n": number, **answer} for number, answer in sorted(answers.items())],
         tokens_once=24,
         tokens_per_item=shape.tokens + 12,
@@ -81,7 +82,7 @@ def verdicts_task(name: str, instructions: str, shape: Shape, units: str) -> Tas
 def selection_task(name: str, instructions: str, key: str) -> Task[bool]:
     """Return the task that asks which segments matter."""
 
-    def reply(value: Any, numbers: Numbers) -> dict[int, bool]:
+    def reply(value: Any, numbers: Numbers, _: Completion | None = None) -> dict[int, bool]:
         chosen = [number_in(item) for item in value] if isinstance(value, list) else [None]
         if not set(chosen) <= set(numbers):
             raise WrongReply(
@@ -109,7 +110,7 @@ def selection_task(name: str, instructions: str, key: str) -> Task[bool]:
 def reason_task(name: str, instructions: str) -> Task[str]:
     """Return the task that asks for the score's reason."""
 
-    def reply(value: Any, _: Numbers) -> dict[int, str]:
+    def reply(value: Any, _: Numbers, __: Completion | None = None) -> dict[int, str]:
         reason = reason_in(value, EXPLANATION_LENGTH)
         return {} if reason is None else {1: reason}
 
