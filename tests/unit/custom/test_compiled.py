@@ -10,7 +10,7 @@ from app.custom.compiled import compiled
 from app.custom.definition import ScorerDefinition
 from app.custom.options import own_values
 from app.domain.errors import InvalidRequest
-from app.domain.request import Options, Strategy
+from app.domain.request import ExampleSet, Options, Scoring, Strategy
 from app.judge.scorer import Measure
 from tests.unit.custom.definitions import CALM, LEVEL, PROMISES, SHIPPED, changed, faults, scorer, shipped
 
@@ -22,6 +22,7 @@ def test_a_scorer_tells_of_itself_what_every_scorer_does(base: dict[str, Any]) -
     assert made.uses_judge
     assert (made.id, made.version, made.direction) == (base["id"], base["version"], base["direction"])
     assert made.strategies == (Strategy.THREE_STEP,)
+    assert (made.scorings, made.example_sets) == ((Scoring.HARD,), (ExampleSet.NONE,))
     assert made.needs[0] == "output"
     assert [made.interpret(value) for value in (0.0, 0.35, 0.6, 0.65, 1.0)] == [
         "low",
