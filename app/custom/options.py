@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat, StringConstraints, create_model
 
-from app.custom.shape import Shape
+from app.custom.shape import MAX_NUMBER, Shape
 from app.domain.model import Model, refuse_nul
 from app.domain.request import Options
 
@@ -63,4 +63,5 @@ def _type_of(shape: Shape) -> Any:
         case "boolean":
             return bool
     number = int if shape.kind == "integer" else FiniteFloat
-    return Annotated[number, Field(ge=shape.low, le=shape.high)]
+    low = -MAX_NUMBER if shape.low is None else shape.low
+    return Annotated[number, Field(ge=low, le=MAX_NUMBER if shape.high is None else shape.high)]

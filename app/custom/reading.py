@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from app.custom.shape import Shape
+from app.custom.shape import MAX_NUMBER, Shape
 from app.domain.errors import WrongReply
 from app.judge.labels import label_in, number_in, reason_in, text_in
 
@@ -73,7 +73,7 @@ def _float_in(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        return float(value) if abs(value) < 1e9 else None
+        return float(value) if abs(value) <= MAX_NUMBER else None
     said = text_in(value)
     return float(said) if said is not None and _NUMBER.fullmatch(said) else None
 

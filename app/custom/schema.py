@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from app.custom.reading import Misfit, read
-from app.custom.shape import LIST_LENGTH, TEXT_LENGTH, Shape
+from app.custom.shape import LIST_LENGTH, MAX_NUMBER, TEXT_LENGTH, Shape
 from app.domain.errors import Fault
 from app.domain.faults import pointer
 from app.judge.labels import label_in
@@ -19,8 +19,6 @@ MAX_LABEL: Final = 100
 MAX_TEXT: Final = 2_000
 MAX_ITEMS: Final = 50
 MAX_DESCRIPTION: Final = 500
-MAX_NUMBER: Final = 999_999_999
-"""As far as numbers are read from a reply, and bounds may lie."""
 
 # The reserved words of CEL, in which the formula names properties.
 RESERVED: Final = frozenset(

@@ -15,6 +15,8 @@ TEXT_LENGTH: Final = 400
 """Code points of a text whose schema sets no limit."""
 LIST_LENGTH: Final = 20
 """Items of an array whose schema sets no limit."""
+MAX_NUMBER: Final = 999_999_999
+"""How far from 0 numbers may lie."""
 
 _PER_TEXT_TOKENS: Final = 400
 _PER_VALUE_TOKENS: Final = 12

@@ -86,6 +86,8 @@ def test_options_of_every_kind() -> None:
         {"rules": rules, "tone": "hot"},
         {"rules": rules, "limit": 2},
         {"rules": rules, "count": 0},
+        {"rules": rules, "count": 10**30},
+        {"rules": [{"text": "a", "weight": -1e300}]},
         {"rules": rules, "terms": ["a", "b", "c"]},
     ):
         with pytest.raises(ValidationError):
