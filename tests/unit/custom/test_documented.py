@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parents[3] / "docs/custom-scorers.md").read_text("utf-8")
 
 
 def test_the_worked_example() -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    block = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
     definition = ScorerDefinition.model_validate(tomllib.loads(block))
     assert definition.example is not None
     shown = dry_run(compiled(definition), definition.example)
