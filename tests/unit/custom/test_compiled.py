@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
@@ -235,6 +235,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(JSON, JSON, st.text(max_size=30), st.text(max_size=30))
 def test_any_definition_compiles_or_is_refused(schema: Any, options: Any, instructions: str, score: str) -> None:
     changes = {"analyze.schema": schema, "options": options, "analyze.instructions": instructions, "score": score}

@@ -229,7 +229,7 @@ VERDICTS = st.lists(
 COMPILED = [formula(text) for text in FORMULAS]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(COMPILED), VERDICTS, st.floats(), st.integers(0, 50))
 def test_any_verdicts_give_a_score_or_a_typed_failure(
     compiled: Formula, verdicts: list[dict[str, Any]], limit: float, segments: int
@@ -241,6 +241,7 @@ def test_any_verdicts_give_a_score_or_a_typed_failure(
     assert score is None or (0.0 <= score <= 1.0 and math.isfinite(score))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_compiles_or_is_refused(text: str) -> None:
     try:
