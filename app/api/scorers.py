@@ -45,6 +45,7 @@ class ScorerDescription(Model):
         description="Whether `output` has to be messages; they may hold tool calls and no text then"
     )
     uses_judge: bool = Field(description="Whether a judge model is asked; if not, runs have no `model` and no prompts")
+    takes_votes: bool = Field(description="Whether `samples` and `models` may ask for several judgements")
     bands: list[BandDescription]
     options_schema: dict[str, Any] = Field(description="JSON schema of `options`")
     step_schemas: dict[str, Any] = Field(description="JSON schemas of `preprocessStepResult` and `analyzeStepResult`")
@@ -76,6 +77,7 @@ def describe(offer: Offer) -> ScorerDescription:
         scorings=list(scorer.scorings),
         example_sets=list(scorer.example_sets),
         uses_judge=scorer.uses_judge,
+        takes_votes=scorer.takes_votes,
         bands=[BandDescription(name=band.name, low=band.low, high=band.high) for band in scorer.bands],
         options_schema=scorer.options.model_json_schema(),
         step_schemas=dict(scorer.step_schemas),

@@ -1,10 +1,8 @@
 """Judge one run with a custom scorer: the engine's cache, exchanges, windows and counts, and the definition's steps."""
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import TypeVar
 
 from app.custom.compiled import Asking, CustomScorer
 from app.custom.material import Material
@@ -18,22 +16,20 @@ from app.custom.steps import (
     verdicts_result,
 )
 from app.custom.template import Template
-from app.domain.errors import AssayError, ContextOverflow
-from app.domain.request import Options, RunRequest, StorePolicy
+from app.domain.errors import ContextOverflow
+from app.domain.request import RunRequest, StorePolicy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
 from app.judge.answers import Answers
+from app.judge.askers import Judge
 from app.judge.exchange import prompt_for
-from app.judge.execute import FALLBACK_MODEL, NOTHING_JUDGED, PROMPT_FIELDS, TIMING_FIELDS, Judge, OnStep
 from app.judge.language import fixed_sentence
 from app.judge.scorer import NOTHING_TO_SCORE
 from app.judge.step import Asker
 from app.judge.subject import Subject, output_segments
-from app.judge.tally import Tally
 from app.judge.task import Task
+from app.judge.trial import PROMPT_FIELDS, OnStep, StepFailed, Trial
 
 Answer = TypeVar("Answer")
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 NOTHING_FOUND = {
     "en": "Nothing was found in this text that would have to be judged.",
@@ -47,7 +43,6 @@ NOTHING_FOUND = {
 }
 """The reason of a score that was given without any verdict."""
 SCORE_STEP = "generateScore"
-_LONG_TEXT = 5_000
 
 
 async def judge_custom(
@@ -64,19 +59,12 @@ async def judge_custom(
     trial = _Trial(run, request, scorer, judge, deadline, on_step, cache_keys)
     try:
         return await trial.judged()
-    except _StepFailed as failed:
+    except StepFailed as failed:
         return trial.failed(failed)
 
 
-class _StepFailed(Exception):
-    def __init__(self, step: str, error: AssayError) -> None:
-        super().__init__(step)
-        self.step = step
-        self.error = error
-
-
-class _Trial:
-    """One run under judgement: `run` is what is known of it so far."""
+class _Trial(Trial):
+    """One run under judgement by a scorer that is data."""
 
     def __init__(
         self,
@@ -88,15 +76,11 @@ class _Trial:
         on_step: OnStep,
         cache_keys: list[str],
     ) -> None:
-        self.request = request
+        super().__init__(run, request, scorer, judge, on_step)
         self.scorer = scorer
-        self.judge = judge
-        self.on_step = on_step
-        self.options: Options = scorer.options.model_validate(request.options)
-        self.run = run.model_copy(update=NOTHING_JUDGED)
-        self.tally = Tally(model=judge.model.id, usage=run.usage)
+        self.size = len(request.text)
         self.steps = Steps(scorer, self.options, fences(judge.fence_key, judge.tenant))
-        about = (scorer.id, scorer.version, scorer.definition.digest, self.options.model_dump_json())
+        about = (scorer.id, scorer.version, scorer.definition.digest, self.options.model_dump_json(exclude={"samples"}))
         answers = Answers(
             cache=judge.cache,
             clock=judge.clock,
@@ -193,7 +177,7 @@ class _Trial:
                 message = self.reason_message(task, material)
                 self.updated(generate_reason_prompt=f"{task.system}\n\n{message}")
                 answers = await self.asker.ask(task, (1,), lambda _: message)
-        except _StepFailed as failed:
+        except StepFailed as failed:
             warning = RunWarning(code=failed.error.code, detail=failed.error.detail, step=Step.GENERATE_REASON)
             self.updated(warnings=[*self.run.warnings, warning])
             return
@@ -214,57 +198,6 @@ class _Trial:
             else:
                 return message
 
-    async def computed(
-        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Result:
-        """Return what function gives, computed in a thread where the text is long."""
-        if len(self.request.text) > _LONG_TEXT:
-            return await asyncio.to_thread(function, *arguments, **named)
-        return function(*arguments, **named)
-
     def fixed(self, sentences: Mapping[str, str]) -> str:
         """Return the sentence in the reason's language."""
         return fixed_sentence(sentences, self.options.language, self.request.text)
-
-    def failed(self, failed: _StepFailed) -> Run:
-        """Return the run as it ends by a failed step: no score, but all that was found before."""
-        return self.updated(
-            status=RunStatus.FAILED, coverage=self.tally.coverage, error=failed.error.as_run_error(failed.step)
-        )
-
-    @contextmanager
-    def failing(self, step: str) -> Iterator[None]:
-        """Name the step that an AssayError belongs to."""
-        try:
-            yield
-        except AssayError as error:
-            raise _StepFailed(step, error) from error
-
-    @contextmanager
-    def step(self, step: Step, asked: int) -> Iterator[None]:
-        """Time and count a step about so many items; an AssayError in it becomes _StepFailed."""
-        clock = self.judge.clock
-        started = clock.monotonic()
-        self.tally.begin_step(asked)
-        try:
-            with self.failing(step):
-                yield
-        finally:
-            seconds = clock.monotonic() - started
-            timings = self.run.timings.model_copy(update={TIMING_FIELDS[step]: round(seconds * 1000, 3)})
-            self.updated(timings=timings, usage=self.tally.usage, model=self.tally.model, warnings=self.warnings())
-        self.judge.telemetry.step_finished(self.scorer.id, step, self.tally.source, seconds)
-
-    def warnings(self) -> list[RunWarning]:
-        """Return the run's warnings, with one that names the other models that answered in the judge's place."""
-        others = sorted(self.tally.answered_by - {self.judge.model.id})
-        warnings = [warning for warning in self.run.warnings if warning.code != FALLBACK_MODEL]
-        if others:
-            detail = f"{self.judge.model.id} was not available; {', '.join(others)} answered in its place"
-            warnings.append(RunWarning(code=FALLBACK_MODEL, detail=detail))
-        return warnings
-
-    def updated(self, **fields: Any) -> Run:
-        """Put these fields on the run and return it."""
-        self.run = self.run.model_copy(update=fields)
-        return self.run

@@ -52,8 +52,7 @@ class Steps:
     @property
     def preamble(self) -> str:
         """What a message begins with: the language of what the judge writes."""
-        tag = self.options.language
-        return f"Write texts in {'the language of the evidence' if tag is None else told(tag)}.\n"
+        return f"Write texts in {told(self.options.language, 'the evidence')}.\n"
 
     def selection(self, step: Asking, material: Material) -> Task[bool]:
         """Return the task of a preprocess step that selects segments."""

@@ -4,7 +4,7 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, FiniteFloat, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, FiniteFloat, StringConstraints
 from pydantic.fields import ComputedFieldInfo, FieldInfo
 from pydantic_core import PydanticCustomError
 

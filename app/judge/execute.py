@@ -1,13 +1,11 @@
 """Judge one run: the only way from a request to a score."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
-from app.domain.errors import AssayError
-from app.domain.request import Options, RunRequest, Strategy
+from app.domain.request import RunRequest, Strategy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step
 from app.judge.askers import Askers, Judge
 from app.judge.asking import answered, planned
@@ -20,44 +18,9 @@ from app.judge.questions import Question, Questions, can_be_scored, found_in
 from app.judge.scorer import Scorer
 from app.judge.segment import Segment
 from app.judge.subject import Subject
-from app.judge.tally import Tally
 from app.judge.task import explanation_task
+from app.judge.trial import PROMPT_FIELDS, OnStep, StepFailed, Trial
 from app.judge.verdict import Verdict
-
-OnStep = Callable[[Run, Step], Awaitable[None]]
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-
-FALLBACK_MODEL = "fallback_model"
-"""The code of the warning on a run that another model judged, or a part of it."""
-_LONG_TEXT = 5_000  # code points; cutting and planning more than this may take long enough to be noticed by other runs
-NOTHING_JUDGED: dict[str, Any] = {
-    "status": RunStatus.RUNNING,
-    "score": None,
-    "score_interval": None,
-    "interpretation": None,
-    "passed": None,
-    "uncertain": False,
-    "reason": None,
-    "coverage": None,
-    "preprocess_step_result": None,
-    "preprocess_prompt": None,
-    "analyze_step_result": None,
-    "analyze_prompt": None,
-    "generate_reason_prompt": None,
-    "agreement": None,
-    "panel": None,
-    "warnings": [],
-    "error": None,
-}
-"""What a run is set back to before it is judged, since an attempt before may have left something."""
-PROMPT_FIELDS = {Step.PREPROCESS: "preprocess_prompt", Step.ANALYZE: "analyze_prompt"}
-TIMING_FIELDS = {
-    Step.PREPROCESS: "preprocess_ms",
-    Step.ANALYZE: "analyze_ms",
-    Step.GENERATE_REASON: "generate_reason_ms",
-}
 
 
 async def judge_run(
@@ -79,19 +42,12 @@ async def judge_run(
     trial = _Trial(run, request, scorer, judge, deadline, on_step, cache_keys)
     try:
         return await trial.judged()
-    except _StepFailed as failed:
+    except StepFailed as failed:
         return trial.failed(failed)
 
 
-class _StepFailed(Exception):
-    def __init__(self, step: Step, error: AssayError) -> None:
-        super().__init__(step)
-        self.step = step
-        self.error = error
-
-
-class _Trial:
-    """One run under judgement: `run` is what is known of it so far."""
+class _Trial(Trial):
+    """One run under judgement by a scorer of the engine's."""
 
     def __init__(
         self,
@@ -103,13 +59,8 @@ class _Trial:
         on_step: OnStep,
         cache_keys: list[str],
     ) -> None:
-        self.request = request
+        super().__init__(run, request, scorer, judge, on_step)
         self.scorer = scorer
-        self.judge = judge
-        self.on_step = on_step
-        self.options: Options = scorer.options.model_validate(request.options)
-        self.run = run.model_copy(update=NOTHING_JUDGED)
-        self.tally = Tally(judge.model.id, judge.model.id, usage=run.usage)
         texts = (request.text, request.question or "", request.ground_truth or "", *(request.context or ()))
         calls = (str(call.arguments) for call in request.tool_calls)
         self.size = sum(map(len, (self.options.model_dump_json(), *texts, *calls)))
@@ -128,14 +79,6 @@ class _Trial:
             return self.updated(status=RunStatus.NOT_SCORABLE, reason=self.fixed(self.scorer.nothing_to_score))
         await self.explain(judgement.verdicts, subjects[0], await self.scored(value, judgement))
         return self.updated(status=RunStatus.COMPLETED)
-
-    async def computed(
-        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
-    ) -> Result:
-        """Return what function gives, computed in a thread where the text is long."""
-        if self.size > _LONG_TEXT:
-            return await asyncio.to_thread(function, *arguments, **named)
-        return function(*arguments, **named)
 
     async def preprocess(self, subjects: Sequence[Subject]) -> list[Subject]:
         """Return the subjects with the units that matter, or with the statements found in their units."""
@@ -235,7 +178,7 @@ class _Trial:
                 user = explanation_user(self.scorer, findings, outcome, self.options, evidence, task, self.judge.model)
                 self.updated(generate_reason_prompt=f"{task.system}\n\n{user}")
                 answers = await self.askers.own.ask(task, (1,), lambda _: user)
-        except _StepFailed as failed:
+        except StepFailed as failed:
             warning = RunWarning(code=failed.error.code, detail=failed.error.detail, step=failed.step)
             self.updated(warnings=[*self.run.warnings, warning])
             return
@@ -250,39 +193,3 @@ class _Trial:
         """Return the sentence in the reason's language."""
         text = self.scorer.scored(self.request) or self.request.question or ""
         return fixed_sentence(sentences, self.options.language, text)
-
-    def failed(self, failed: _StepFailed) -> Run:
-        """Return the run as it ends by a failed step: no score, but all that was found before."""
-        return self.updated(
-            status=RunStatus.FAILED, coverage=self.tally.coverage, error=failed.error.as_run_error(failed.step)
-        )
-
-    @contextmanager
-    def step(self, step: Step, asked: int) -> Iterator[None]:
-        """Time and count a step about so many items; an AssayError in it becomes _StepFailed."""
-        clock = self.judge.clock
-        started = clock.monotonic()
-        self.tally.begin_step(asked)
-        try:
-            yield
-        except AssayError as error:
-            raise _StepFailed(step, error) from error
-        finally:
-            seconds = clock.monotonic() - started
-            timings = self.run.timings.model_copy(update={TIMING_FIELDS[step]: round(seconds * 1000, 3)})
-            self.updated(timings=timings, usage=self.tally.usage, model=self.tally.model, warnings=self.warnings())
-        self.judge.telemetry.step_finished(self.scorer.id, step, self.tally.source, seconds)
-
-    def warnings(self) -> list[RunWarning]:
-        """Return the run's warnings, with those that name the other models that answered in a judge's place."""
-        warnings = [warning for warning in self.run.warnings if warning.code != FALLBACK_MODEL]
-        for judge, models in self.tally.answered_by.items():
-            if others := sorted(models - {judge}):
-                detail = f"{judge} was not available; {', '.join(others)} answered in its place"
-                warnings.append(RunWarning(code=FALLBACK_MODEL, detail=detail))
-        return warnings
-
-    def updated(self, **fields: Any) -> Run:
-        """Put these fields on the run and return it."""
-        self.run = self.run.model_copy(update=fields)
-        return self.run

@@ -192,11 +192,13 @@ class Measure:
     """What every scorer tells about itself, whether a judge does its work or code alone.
 
     `needs` are the inputs (camelCase) without which it can't score. With `needs_messages` the output has to be
-    messages, which may hold tool calls and no text. `step_schemas` are the JSON schemas of its step results, by their
+    messages, which may hold tool calls and no text. `takes_votes` tells whether several judgements on one unit may be
+    asked for. `step_schemas` are the JSON schemas of its step results, by their
     names in a run. `bands` name the parts of the 0..1 range.
     """
 
     uses_judge: ClassVar[bool]
+    takes_votes: ClassVar[bool] = False
 
     id: str
     version: str
@@ -259,6 +261,7 @@ class Scorer(Measure):
     """
 
     uses_judge = True
+    takes_votes = True
 
     inquiries: tuple[Inquiry, ...]
     selected: Callable[..., Model] | None

@@ -57,6 +57,7 @@ async def accept(deps: Deps, tenant: str, body: ScoreRequest, scorer_id: str) ->
     options = _checked_options(scorer, body.options, "#/options", faults)
     faults += _missing_inputs(scorer, options, body)
     faults += _unsupported(scorer, options, "#/options")
+    faults += _unwanted_votes(scorer, options, body, "#/options")
     if scorer.uses_judge:
         faults += _model_faults(deps, body)
     if faults or options is None:
@@ -81,6 +82,7 @@ async def accept_many(deps: Deps, tenant: str, body: MultiScoreRequest) -> list[
         pointer = f"#/scorers/{index}/options" if own else "#/options"
         options = _checked_options(scorer, selection.options or {} if own else body.options, pointer, faults)
         faults += _unsupported(scorer, options, pointer)
+        faults += _unwanted_votes(scorer, options, body, pointer)
         faults += _missing_inputs(scorer, options, body)
         if options is not None:
             threshold = body.threshold if selection.threshold is None else selection.threshold
@@ -119,6 +121,18 @@ def _unsupported(scorer: AnyScorer, options: Options | None, pointer: str) -> li
         for name, (value, known) in chosen.items()
         if value not in known
     ]
+
+
+def _unwanted_votes(scorer: AnyScorer, options: Options | None, body: ScoreRequest, pointer: str) -> list[Fault]:
+    if scorer.takes_votes or not scorer.uses_judge:
+        return []
+    detail = f"The scorer {scorer.id} takes one judgement of one model"
+    faults = []
+    if options is not None and options.samples > 1:
+        faults.append(Fault(pointer=f"{pointer}/samples", code="unsupported_samples", detail=detail))
+    if body.models is not None:
+        faults.append(Fault(pointer="#/models", code="unsupported_models", detail=detail))
+    return faults
 
 
 def _missing_inputs(scorer: AnyScorer, options: Options | None, body: ScoreRequest) -> list[Fault]:

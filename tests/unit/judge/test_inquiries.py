@@ -254,7 +254,7 @@ async def test_what_can_not_be_judged_in_pieces_is_an_overflow_before_any_call()
 
 @pytest.mark.anyio
 async def test_a_context_that_takes_too_many_calls_is_an_overflow_before_any_call_about_it() -> None:
-    bench = Bench(obedient(context_tokens=2_600))
+    bench = Bench(obedient(context_tokens=2_800))
     run = await bench.score(TEXT, "faithfulness", context=["字" * 100 + "。"] * 1_000 + ["字" * 100 + "。"] * 1_000)
     assert run.error is not None
     assert (run.error.code, run.error.step) == (ErrorCode.CONTEXT_OVERFLOW, "analyze")
