@@ -8,8 +8,8 @@ from typing import Final
 from app.computed.scorer import ComputedScorer, Inputs, Result
 from app.domain.request import Options, RunRequest
 from app.domain.run import Coverage, Run, RunStatus, Step
-from app.judge.trial import NOTHING_JUDGED
 from app.judge.language import fixed_sentence
+from app.judge.trial import NOTHING_JUDGED
 from app.ports import Clock, Telemetry
 
 COMPUTED: Final = "computed"

@@ -25,5 +25,8 @@ def token_bound(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def fixed_token_bound(text: str) -> int:
-    """Return token_bound of a text that comes again and again: instructions, never scored text."""
-    return token_bound(text)
+    """Return a bound for a text that comes again and again: instructions, never scored text.
+
+    Instructions in ASCII are prose, of which the same tokenizers take no more than 0.6 a byte.
+    """
+    return len(text) * 3 // 5 if text.isascii() else token_bound(text)

@@ -24,7 +24,7 @@ Description = Annotated[
 class Criterion(Model):
     """Something that the output has to meet."""
 
-    id: CriterionId
+    id: CriterionId = Field(description="By which its verdict names it")
     description: Description = Field(description="What the output has to be like; all that the judge is told of it")
     required: bool = Field(False, description="Whether the score is 0 when it is not met")
     weight: Annotated[FiniteFloat, Field(gt=0, le=1_000)] = Field(1.0, description="How much it counts for the score")

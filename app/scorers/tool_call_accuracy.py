@@ -23,9 +23,13 @@ from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
 class Tool(Model):
     """A tool that could be called; `parameters` is the JSON schema of its arguments."""
 
-    name: ToolName
-    description: Annotated[Text, StringConstraints(max_length=10_000)] | None = None
-    parameters: Annotated[dict[str, Any], AfterValidator(refuse_unkeepable)] | None = None
+    name: ToolName = Field(description="By which it is called")
+    description: Annotated[Text, StringConstraints(max_length=10_000)] | None = Field(
+        None, description="What it does, as the model that called it was told"
+    )
+    parameters: Annotated[dict[str, Any], AfterValidator(refuse_unkeepable)] | None = Field(
+        None, description="The JSON schema of its arguments"
+    )
 
 
 def _refuse_repeated_names(tools: list[Tool]) -> list[Tool]:

@@ -19,7 +19,7 @@ from app.domain.request import CacheMode, StorePolicy
 from app.domain.run import Coverage, Run, RunStatus, RunWarning, Step, Usage
 from app.judge import questions, subject
 from app.judge.step import MOST_SEGMENTS, Asker
-from app.judge.tokens import token_bound
+from app.judge.tokens import fixed_token_bound, token_bound
 from app.ports import Completion, FinishReason, Prompt
 from tests.unit.fakes import DictCache, Obedient, Reply, ScriptedModel, completion
 from tests.unit.judge.runs import SCORERS, Bench, new_run
@@ -814,8 +814,13 @@ async def test_every_prompt_leaves_room_for_its_reply(context_tokens: int) -> No
             run = await Bench(model).score(text, scorer, options={"strategy": strategy, "examples": examples})
             assert run.status is RunStatus.COMPLETED
     for prompt in model.prompts:
-        taken = token_bound(prompt.text) + token_bound(json.dumps(prompt.schema)) + prompt.max_tokens
-        assert taken <= context_tokens
+        taken = (
+            fixed_token_bound(prompt.system)
+            + token_bound(prompt.user)
+            + token_bound(json.dumps(prompt.schema))
+            + prompt.max_tokens
+        )
+        assert shown + prompt.max_tokens <= context_tokens
         assert prompt.max_tokens <= context_tokens // 2
 
 

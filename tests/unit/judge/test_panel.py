@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from app.domain.errors import ErrorCode, JudgeUnavailable
-from app.domain.request import CacheMode, StorePolicy
+from app.domain.request import CacheMode, RunRequest, StorePolicy
 from app.domain.run import Coverage, PanelMember, Run, RunStatus
 from app.judge.tokens import token_bound
 from app.ports import Completion, Prompt
+from app.runs.catalog import Catalog
 from app.runs.kept import kept
-from tests.unit.fakes import DictCache, Obedient, Reply, ScriptedModel, Shares, completion, telling
+from tests.unit.fakes import DictCache, DictDefinitions, Obedient, Reply, ScriptedModel, Shares, completion, telling
 from tests.unit.judge.runs import Bench
 
 TEXT = "It rained in May. Women can't drive. Tea is the best drink. Villagers are lazy."
@@ -412,7 +413,8 @@ async def test_equal_votes_give_equal_runs() -> None:
 async def test_votes_that_are_kept_hold_no_text() -> None:
     bench, *_ = panel()
     run = await bench.score(TEXT)
-    told = kept(run, StorePolicy.RESULT).model_dump_json()
+    request = RunRequest(scorer_id="bias", output=TEXT, options={}, store=StorePolicy.RESULT, timeout_ms=1_000)
+    told = (await kept(run, request, Catalog({}, DictDefinitions()))).model_dump_json()
     assert '"votes"' in told
     assert "Because of" not in told
     for word in OPINIONS:

@@ -63,5 +63,6 @@ def test_lines_add_up(one: str, other: str) -> None:
     assert token_bound(f"{one}\n{other}") <= token_bound(one) + token_bound(other) + 1
 
 
-def test_the_bound_of_fixed_texts_is_the_same() -> None:
-    assert fixed_token_bound("Some instructions.") == token_bound("Some instructions.")
+def test_fixed_texts_are_taken_for_prose_in_ascii_alone() -> None:
+    assert fixed_token_bound("Some instructions.") == 10
+    assert fixed_token_bound("指示。") == token_bound("指示。") == 9

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from app.custom.compiled import compiled
 from app.domain.errors import InvalidRequest, NotConfigured
 from app.domain.request import MultiScoreRequest, ScoreRequest, StorePolicy, Strategy
 from app.domain.run import RunStatus
@@ -12,6 +13,7 @@ from app.ports import NewRun
 from app.runs.accept import accept, accept_many, fingerprint, new_run
 from app.runs.catalog import Catalog, Offer, Origin
 from app.scorers import load_scorers
+from tests.unit.custom.definitions import shipped
 from tests.unit.fakes import DictDefinitions, FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +26,8 @@ ONE_STRATEGY = replace(
 )
 LABELS_ALONE = replace(SCORERS["toxicity"], id="labelled", counts_shares=False)
 OPTIONS = {"checks": {"includes": ["text"]}}
-OFFERS = {scorer.id: Offer(scorer, Origin.BUILTIN) for scorer in (*SCORERS.values(), ONE_STRATEGY, LABELS_ALONE)}
+OWN = compiled(shipped("brand-safety"))
+OFFERS = {scorer.id: Offer(scorer, Origin.BUILTIN) for scorer in (*SCORERS.values(), ONE_STRATEGY, LABELS_ALONE, OWN)}
 DEPS: Any = SimpleNamespace(
     scorers=Catalog(OFFERS, DictDefinitions()),
     models=SimpleNamespace(default="fake/judge", ids=("fake/judge", "fake/b", "fake/c")),
@@ -113,11 +116,8 @@ async def test_a_noisy_input_that_says_nothing_is_missing(noisy: Any) -> None:
 async def test_a_noisy_input_goes_with_the_request_and_is_kept_as_other_texts_are(policy: StorePolicy) -> None:
     metadata = {"team": "search", "noisyInput": "Tae?"}
     body = ScoreRequest(output="A text.", ground_truth="Tea.", metadata=metadata, store=policy)
-    deps: Any = SimpleNamespace(
-        **vars(DEPS), clock=FakeClock(), policy=SimpleNamespace(run_timeout_ms=1_000, run_ttl_s=10)
-    )
-    accepted = await accept(deps, "tenant", body, "noise-sensitivity")
-    new = new_run(deps, "tenant", "run-00000001", body, accepted, RunStatus.RUNNING, "caller")
+    accepted = await accept(DEPS, "tenant", body, "noise-sensitivity")
+    new = new_run(DEPS, "tenant", "run-00000001", body, accepted, RunStatus.RUNNING, "caller")
     assert new.request.noisy_input == "Tae?"
     assert new.run.metadata == (metadata if policy is StorePolicy.FULL else {"team": "search"})
 
@@ -161,3 +161,13 @@ async def test_another_panel_is_another_request() -> None:
     bodies = [{}, {"models": ["a/b", "a/c"]}, {"models": ["a/c", "a/b"]}, {"options": {"samples": 3}}]
     told = {fingerprint(ScoreRequest.model_validate({"output": "A text.", **body}), "bias") for body in bodies}
     assert len(told) == len(bodies)
+
+
+async def test_a_scorer_that_takes_one_judgement_refuses_samples_and_panels() -> None:
+    body = {"models": ["fake/b", "fake/c"], "options": {"samples": 3}}
+    assert await faults(OWN.id, **body) == [
+        ("#/options/samples", "unsupported_samples"),
+        ("#/models", "unsupported_models"),
+    ]
+    one = ScoreRequest.model_validate({"output": "A text.", "options": {"samples": 1}})
+    assert (await accept(DEPS, "default", one, OWN.id)).scorer is OWN
