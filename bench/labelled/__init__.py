@@ -1,0 +1,1 @@
+"""Labelled texts through the engine: rows, judgements, statistics, tables and a picture (see bench/quality.py)."""
