@@ -1,7 +1,7 @@
 # Two commands are enough: `make up` runs Assay, `make test` checks it. Both install what they need into .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration faults-small faults soak local-model bench mutants lock setup dev clean
+.PHONY: help up test check lint format types imports openapi-check openapi unit contract integration faults-small faults soak local-model bench quality mutants lock setup dev clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest
@@ -64,6 +64,9 @@ bench: dev ## Throughput and overhead on this machine, with a stub judge
 	$(BIN)/python -m bench.worker
 	$(BIN)/python -m bench.flood
 	$(BIN)/python -m bench.sharing
+
+quality: dev ## How well a judge judges labelled texts: DATA=folder MODEL=provider/name ARGS="--strategy labels"
+	$(BIN)/python -m bench.quality --data "$(DATA)" --model "$(MODEL)" $(ARGS)
 
 mutants: ## Change formulas, parser and segmenter in 3,000 ways and count how many the tests notice; half an hour
 	@scripts/setup mutants

@@ -57,7 +57,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for one text")
     parser.add_argument("--injection", action="store_true", help=f"put the attacks of {ATTACKS_FILE} behind bad texts")
     parser.add_argument("--texts", type=int, default=1, help="texts that each attack is put behind")
-    parser.add_argument("--out", type=Path, default=Path("quality"), help="folder of results, report and picture")
+    parser.add_argument("--out", type=Path, default=Path("data/quality"), help="folder of results, report and picture")
     parser.add_argument("--resume", action="store_true", help="keep the results that are in the folder and go on")
     return parser.parse_args(arguments)
 

@@ -148,6 +148,7 @@ class Bench:
             input_tokens=run.usage.input_tokens,
             output_tokens=run.usage.output_tokens,
             seconds=round(seconds, 3),
+            warnings=",".join(dict.fromkeys(warning.code for warning in run.warnings)),
             attack=case.attack.id if case.attack else None,
             attack_kind=case.attack.kind if case.attack else None,
         )

@@ -45,6 +45,7 @@ class Measured:
     tuned: Figure
     pairs: Figure
     failures: dict[str, int]
+    warnings: dict[str, int]
     cost: Cost
 
     def as_json(self) -> dict[str, Any]:
@@ -112,6 +113,7 @@ def measure(records: Sequence[Record], threshold: float) -> Measured:
         tuned=_tuned(judged),
         pairs=_pairs(judged),
         failures=dict(Counter(_failure(record) for record in records if record.score is None)),
+        warnings=dict(Counter(record.warnings for record in judged if record.warnings)),
         cost=_cost(records),
     )
 

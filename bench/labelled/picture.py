@@ -8,7 +8,7 @@ import svg
 
 from bench.labelled.measures import Figure
 
-_ROW, _LABELS, _PLOT, _MARGIN, _HEAD, _FOOT = 22, 330, 480, 20, 64, 34
+_ROW, _LABELS, _PLOT, _MARGIN, _HEAD, _FOOT = 22, 420, 480, 20, 64, 34
 _INK, _FAINT, _CHANCE = "#1f2933", "#d5dbe1", "#9aa5b1"
 _COLOURS = ("#2364aa", "#c8553d", "#3a7d44", "#7b4b94")
 _FONT = "ui-sans-serif, system-ui, 'DejaVu Sans', sans-serif"

@@ -25,7 +25,8 @@ class Key(NamedTuple):
 class Record:
     """One row judged once; no texts. `options` is canonical JSON, `seconds` the wall time of the run.
 
-    `score` is null unless `status` is completed; `error` is the code and, where there is one, the reason within it.
+    `score` is null unless `status` is completed; `error` is the code and, where there is one, the reason within it;
+    `warnings` are the codes of the run's warnings, comma between.
     """
 
     model: str
@@ -46,6 +47,7 @@ class Record:
     input_tokens: int
     output_tokens: int
     seconds: float
+    warnings: str = ""
     attack: str | None = None
     attack_kind: str | None = None
 

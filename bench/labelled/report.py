@@ -88,11 +88,9 @@ def grouped(records: Iterable[Record], threshold: float) -> list[Group]:
         rows["file", file, *about].append(record)
         rows["category", f"{file}: {record.category}", *about].append(record)
         rows["language", record.lang, *about].append(record)
-    order = ("file", "category", "language")
-    return [
-        Group(*key, measure(group, threshold))
-        for key, group in sorted(rows.items(), key=lambda entry: order.index(entry[0][0]))
-    ]
+    levels = ("file", "category", "language")
+    ordered = sorted(rows.items(), key=lambda entry: (levels.index(entry[0][0]), *entry[0][1:3]))
+    return [Group(*key, measure(group, threshold)) for key, group in ordered]
 
 
 def shown(figure: Figure) -> str:
@@ -177,10 +175,11 @@ def _cost(groups: Sequence[Group]) -> Table:
 
 
 def _failures(groups: Sequence[Group]) -> Table:
-    table = _table("Rows without a score", ("file", *_ASKED, "kind"), ("rows", "coverage"))
+    table = _table("Rows without a score, and scores with a warning", ("file", *_ASKED, "kind"), ("rows", "coverage"))
     for group in groups:
         m = group.measured
-        for kind, count in sorted(m.failures.items()) or [("none", 0)]:
+        warned = {f"scored, with {codes}": count for codes, count in m.warnings.items()}
+        for kind, count in sorted((m.failures | warned).items()) or [("none", 0)]:
             table.add_row(group.name, *_asked(group), kind, str(count), shown(m.coverage))
     return table
 
