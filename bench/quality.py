@@ -13,6 +13,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--api-key-env", help="the variable that holds its key; known providers have their own")
     parser.add_argument("--scorers", help="comma between; default: those that the rows are for")
     parser.add_argument("--strategy", default="three_step", help=f"comma between: {', '.join(Strategy)}")
+    parser.add_argument("--scoring", help="comma between: hard, expected; default: not said, as in a request")
+    parser.add_argument("--examples", help="comma between: none, default; default: not said, as in a request")
     parser.add_argument("--options", type=json.loads, default={}, help="JSON of more options for every scorer")
     parser.add_argument("--reasons", action="store_true", help="let the judge write the score's reason too")
     parser.add_argument("--files", help="comma between; default: every JSONL file in DATA")
@@ -140,13 +143,15 @@ def _settings(chosen: argparse.Namespace) -> Settings:
 
 
 def _options(chosen: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the options of every strategy, as a caller would send them."""
-    every = []
-    for name in chosen.strategy.split(","):
-        strategy = Strategy(name)
-        reasons = {} if chosen.reasons or strategy is not Strategy.THREE_STEP else {"includeReason": False}
-        every.append({"strategy": strategy.value, **reasons, **chosen.options})
-    return every
+    """Return every combination of the options that were named, as a caller would send them."""
+    named = {"strategy": chosen.strategy, "scoring": chosen.scoring, "examples": chosen.examples}
+    given = {name: values.split(",") for name, values in named.items() if values}
+    every = [dict(zip(given, values, strict=True)) for values in product(*given.values())]
+    return [_without_reason(options, chosen.reasons) | chosen.options for options in every]
+
+
+def _without_reason(options: dict[str, Any], reasons: bool) -> dict[str, Any]:
+    return options if reasons or options["strategy"] != Strategy.THREE_STEP else options | {"includeReason": False}
 
 
 def _cases(rows: Sequence[Row], options: dict[str, Any], skipped: dict[str, int]) -> list[Case]:
@@ -154,11 +159,11 @@ def _cases(rows: Sequence[Row], options: dict[str, Any], skipped: dict[str, int]
     cases = []
     for row in rows:
         scorer = SCORERS[row.scorer]
-        if options["strategy"] in scorer.strategies:
-            scorer.options.model_validate(options)
+        strategy = scorer.options.model_validate(options).strategy
+        if strategy in scorer.strategies:
             cases.append(Case(row, scorer, options))
         else:
-            reason = f"{row.file}: {scorer.id} can't be asked by {options['strategy']}"
+            reason = f"{row.file}: {scorer.id} can't be asked by {strategy}"
             skipped[reason] = skipped.get(reason, 0) + 1
     return cases
 

@@ -160,9 +160,10 @@ def _asked(group: Group) -> tuple[str, str]:
 
 def options_in_short(options: str) -> str:
     """Options in a few words: the strategy, then the others as name=value."""
-    others: dict[str, Any] = json.loads(options)
-    strategy = others.pop("strategy")
-    return " ".join([strategy, *(f"{name}={json.dumps(value)}" for name, value in others.items())])
+    named: dict[str, Any] = json.loads(options)
+    told = {name: value if isinstance(value, str) else json.dumps(value) for name, value in named.items()}
+    strategy = told.pop("strategy")
+    return " ".join([strategy, *(f"{name}={value}" for name, value in told.items() if name != "includeReason")])
 
 
 def _cost(groups: Sequence[Group]) -> Table:
