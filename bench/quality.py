@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import structlog
 from pydantic import SecretStr
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -72,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         asyncio.run(measured(chosen))
     except JudgeAway as away:
         sys.exit(f"bench.quality: {away}; what was judged is kept: go on with --resume")
+    except KeyboardInterrupt:
+        sys.exit("bench.quality: stopped; what was judged is kept: go on with --resume")
     except (SettingsError, ValueError, OSError) as error:
         sys.exit(f"bench.quality: {error}")
 
@@ -184,7 +187,7 @@ async def _attacked(
     bench: Bench, cases: Sequence[Case], records: Sequence[Record], file: RecordFile, chosen: argparse.Namespace
 ) -> list[Injection]:
     """Put every attack behind texts that were caught, scorer by scorer, and count the verdicts that flip."""
-    rows = read_rows(chosen.data, [ATTACKS_FILE])
+    rows = sampled(read_rows(chosen.data, [ATTACKS_FILE]), chosen.limit, chosen.seed)
     by_key = {record.key: record for record in records}
     injections = []
     for options, scorer in dict.fromkeys((case.key("").options, case.scorer) for case in cases):
@@ -216,4 +219,5 @@ def _replies(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     main()
