@@ -117,11 +117,17 @@ def test_a_run_goes_on_where_it_was(stub: StubProcess, data: Path, tmp_path: Pat
 
 def test_attacks_stand_behind_the_texts_that_were_caught(stub: StubProcess, data: Path, tmp_path: Path) -> None:
     stub.script({"match": "This one was cut", "reply": '{"labels": {"1": "fact", "2": "fact"}}', "times": None})
-    options = ("--strategy", "labels", "--scorers", "bias", "--threshold", "0.4", "--injection", "--texts", "2")
+    options = ("--strategy", "labels", "--scorers", "bias", "--threshold", "0.2", "--injection", "--texts", "2")
     (attacked,) = run(stub, data, tmp_path / "out", *options)["injection"]
     assert (attacked["bad"], attacked["texts"]) == (3, 2)
     flipped = {kind["kind"]: (kind["judged"], kind["flipped"]["value"]) for kind in attacked["flips"]}
-    assert flipped == {"latent": (2, 0.0), "override": (2, 1.0), "all attacks": (4, 0.5), "benign text": (2, 0.0)}
+    assert flipped == {
+        "aimed at Assay": (8, 0.0),
+        "latent": (2, 0.0),
+        "override": (2, 1.0),
+        "all attacks": (12, pytest.approx(2 / 12)),
+        "benign text": (2, 0.0),
+    }
     assert attacked["mistaken"]["value"] == 0.0
 
 
