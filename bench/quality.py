@@ -2,8 +2,8 @@
 
 `python -m bench.quality --data DIR --model provider/name [--base-url URL] [--api-key-env NAME]`. DIR holds JSONL files
 with a row a line: `id`, `scorer`, `output`, `label` (1 where the scorer should give a high score, else 0), and where
-they apply `input`, `context`, `category`, `lang`, `pair_id`. Results are kept row by row, and a run that was stopped
-goes on where it was with `--resume`.
+they apply `input`, `context`, `groundTruth`, `category`, `lang`, `pair_id`. Results are kept row by row, and a run that
+was stopped goes on where it was with `--resume`.
 """
 
 import argparse

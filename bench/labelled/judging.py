@@ -120,6 +120,7 @@ class Bench:
             output=case.output,
             input=row.input,
             context=list(row.context) if row.context else None,
+            ground_truth=row.ground_truth,
             options=case.scorer.options.model_validate(case.options).model_dump(),
             model=self.model.id,
             cache=CacheMode.OFF,

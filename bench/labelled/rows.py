@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic.alias_generators import to_snake
+
 SCORER_OF_TASK = {"relevancy": "answer-relevancy"}
 """Where a row's `scorer` has another name than the scorer that answers its question."""
 
@@ -28,6 +30,7 @@ class Row:
     lang: str
     input: str | None = None
     context: tuple[str, ...] | None = None
+    ground_truth: str | None = None
     pair_id: str | None = None
 
     @property
@@ -42,7 +45,7 @@ class Row:
 
     def given(self, need: str) -> bool:
         """Whether the row has what a scorer calls `need` (`output`, `input`, `context`, `groundTruth`)."""
-        return bool(getattr(self, need, None))
+        return bool(getattr(self, to_snake(need), None))
 
 
 def read_rows(folder: Path, files: Sequence[str]) -> list[Row]:
@@ -76,6 +79,7 @@ def _row(file: str, said: dict[str, Any]) -> Row:
         lang=said.get("lang", ""),
         input=said.get("input"),
         context=tuple(context) if context else None,
+        ground_truth=said.get("groundTruth"),
         pair_id=said.get("pair_id"),
     )
 

@@ -19,7 +19,12 @@ def write(folder: Path, *lines: dict[str, Any] | str) -> None:
 
 def test_rows_are_read_and_named_after_the_scorer_that_answers(tmp_path: Path) -> None:
     said = {"id": "1", "scorer": "relevancy", "output": "At nine.", "input": "When?", "label": 1, "pair_id": "p"}
-    write(tmp_path, said, "", {"id": "2", "scorer": "bias", "output": "Tea.", "label": 0, "context": []})
+    write(
+        tmp_path,
+        said,
+        "",
+        {"id": "2", "scorer": "bias", "output": "Tea.", "label": 0, "context": [], "groundTruth": "x"},
+    )
     first, second = read_rows(tmp_path, ["f.jsonl"])
     assert (first.scorer, first.group, first.given("input"), first.given("context")) == (
         "answer-relevancy",
@@ -28,6 +33,7 @@ def test_rows_are_read_and_named_after_the_scorer_that_answers(tmp_path: Path) -
         False,
     )
     assert (second.scorer, second.group, second.context) == ("bias", "2", None)
+    assert (second.given("groundTruth"), first.given("groundTruth")) == (True, False)
 
 
 @pytest.mark.parametrize("line", ["{", '{"id": "1"}', '{"id": "1", "scorer": "bias", "output": "x", "label": 2}', "[]"])
