@@ -36,7 +36,7 @@ from bench.labelled.rows import Row, read_rows, sampled
 
 RECORDS, REPORT, PICTURE = "results.jsonl", "report.json", "report.svg"
 SCORERS = {scorer.id: scorer for scorer in load_scorers().values() if isinstance(scorer, Scorer)}
-WIDTH = 200  # of the widest table; a narrow terminal breaks its lines rather than hide its columns
+WIDTH = 1_000  # so that no figure is cut: a narrow terminal breaks the lines of wide tables
 out, err = Console(width=WIDTH), Console(stderr=True)
 
 
@@ -158,17 +158,28 @@ def _without_reason(options: dict[str, Any], reasons: bool) -> dict[str, Any]:
 
 
 def _cases(rows: Sequence[Row], options: dict[str, Any], skipped: dict[str, int]) -> list[Case]:
-    """Return the cases of these options; a scorer that does not take them is skipped."""
+    """Return the cases of these options; rows whose scorer does not take them are skipped."""
     cases = []
     for row in rows:
         scorer = SCORERS[row.scorer]
-        strategy = scorer.options.model_validate(options).strategy
-        if strategy in scorer.strategies:
+        refused = _refused(scorer, options)
+        if refused is None:
             cases.append(Case(row, scorer, options))
         else:
-            reason = f"{row.file}: {scorer.id} can't be asked by {strategy}"
+            reason = f"{row.file}: {scorer.id} can't be asked with {refused}"
             skipped[reason] = skipped.get(reason, 0) + 1
     return cases
+
+
+def _refused(scorer: Scorer, options: dict[str, Any]) -> str | None:
+    """Return the option that a scorer does not take, or None; raises ValueError for what no scorer takes."""
+    checked = scorer.options.model_validate(options)
+    taken = {
+        "strategy": (checked.strategy, scorer.strategies),
+        "scoring": (checked.scoring, scorer.scorings),
+        "examples": (checked.examples, (*scorer.example_sets, None)),
+    }
+    return next((f"{name} {value}" for name, (value, known) in taken.items() if value not in known), None)
 
 
 async def _judged(

@@ -115,6 +115,17 @@ def test_a_run_goes_on_where_it_was(stub: StubProcess, data: Path, tmp_path: Pat
         run(stub, data, out)
 
 
+def test_every_combination_of_options_is_asked_and_what_the_judge_leaves_out_is_told(
+    stub: StubProcess, data: Path, tmp_path: Path
+) -> None:
+    options = ("--strategy", "labels", "--scoring", "hard,expected", "--examples", "none,default")
+    report = run(stub, data, tmp_path / "out", *options, "--files", "bias.jsonl")
+    groups = {group["options"]: group["measured"] for group in report["groups"] if group["by"] == "file"}
+    assert len(groups) == 4
+    for named, measured in groups.items():
+        assert measured["warnings"] == ({"no_logprobs": 6} if '"expected"' in named else {})
+
+
 def test_attacks_stand_behind_the_texts_that_were_caught(stub: StubProcess, data: Path, tmp_path: Path) -> None:
     stub.script({"match": "This one was cut", "reply": '{"labels": {"1": "fact", "2": "fact"}}', "times": None})
     options = ("--strategy", "labels", "--scorers", "bias", "--threshold", "0.2", "--injection", "--texts", "2")
