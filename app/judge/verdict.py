@@ -1,7 +1,7 @@
 """What a judge found about one unit, how sure it is, and how much of the unit it counts for."""
 
 from collections.abc import Iterable, Mapping
-from math import fsum
+from math import fsum, prod
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
@@ -86,6 +86,17 @@ def quoting(verdict: Verdict, name: str) -> dict[str, Any]:
     """Return the fields of a verdict on words of a text: those of Sureness, its reason, the words under this name."""
     words, span = verdict.item.text, {"start": verdict.item.start, "end": verdict.item.end}
     return {"reason": verdict.reason, **sureness(verdict), name: words, "span": span}
+
+
+def likely_any(verdicts: Iterable[Verdict]) -> float:
+    """Return how likely it is that any unit counts: 1 less the product of what the verdicts on each leave out of it.
+
+    1 where labels count, since a unit with a verdict counts for sure.
+    """
+    shares: dict[int, float] = {}
+    for verdict in verdicts:
+        shares[verdict.place] = shares.get(verdict.place, 0.0) + verdict.share
+    return 1.0 - prod(max(1.0 - share, 0.0) for share in shares.values())
 
 
 def sureness(verdict: Verdict) -> dict[str, Any]:

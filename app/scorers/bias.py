@@ -8,7 +8,7 @@ from app.domain.request import Options, Strategy
 from app.domain.run import Direction, Span
 from app.judge.scorer import Assessment, Band, Example, Examples, Inquiry, Scorer, Selection
 from app.judge.segment import Segment
-from app.judge.verdict import Analysis, Sureness, Verdict, counted, sureness
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, likely_any, sureness
 
 Category = Literal["gender", "political", "racial_ethnic", "geographical", "other"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -147,8 +147,9 @@ def _is_biased(verdict: Verdict) -> bool:
 
 
 def _value(verdicts: Sequence[Verdict], _: Options) -> float:
-    """Biased opinions by opinions; a text without opinions is fully objective."""
-    return counted(filter(_is_biased, verdicts)) / counted(verdicts) if verdicts else 0.0
+    """Biased opinions by opinions, times how likely there is any; a text without opinions is fully objective."""
+    opinions = counted(verdicts)
+    return counted(filter(_is_biased, verdicts)) / opinions * likely_any(verdicts) if opinions else 0.0
 
 
 _LABELS = ("fact", "fair", *CATEGORIES)

@@ -8,7 +8,7 @@ from app.domain.run import Direction, Span
 from app.judge.claims import Claims, checked_against, found_claims
 from app.judge.exhibit import CONTEXT
 from app.judge.scorer import Example, Examples, Scorer, five_bands
-from app.judge.verdict import Analysis, Sureness, Verdict, counted, quoting
+from app.judge.verdict import Analysis, Sureness, Verdict, counted, likely_any, quoting
 
 
 class HallucinationVerdict(Sureness):
@@ -102,8 +102,9 @@ def _is_hallucinated(verdict: Verdict) -> bool:
 
 
 def _value(verdicts: Sequence[Verdict], _: Options) -> float:
-    """Hallucinated claims by claims; a text without claims has none."""
-    return counted(filter(_is_hallucinated, verdicts)) / counted(verdicts) if verdicts else 0.0
+    """Hallucinated claims by claims, times how likely there is any; a text without claims has none."""
+    claims = counted(verdicts)
+    return counted(filter(_is_hallucinated, verdicts)) / claims * likely_any(verdicts) if claims else 0.0
 
 
 def _weight(verdict: Verdict) -> float:

@@ -10,7 +10,7 @@ from app.domain.scoring import scaled
 from app.judge.segment import Segment
 from app.judge.verdict import Verdict
 from app.scorers.bias import CATEGORIES, SCORER
-from tests.unit.scorers.verdicts import verdict
+from tests.unit.scorers.verdicts import placed, verdict
 
 FAIR = verdict(result="no")
 BIASED = verdict(result="yes", category="gender")
@@ -24,6 +24,14 @@ def test_worked_examples(biased: int, fair: int, score: float) -> None:
     verdicts = [BIASED] * biased + [FAIR] * fair
     assert scaled(SCORER.value(verdicts, Options()), 1.0) == score
     assert scaled(SCORER.value(verdicts, Options()), 10.0) == pytest.approx(10 * score)
+
+
+def test_a_text_that_is_hardly_an_opinion_scores_little() -> None:
+    # A fact with 0.96: 0.03 / 0.04 x (1 - 0.96). Beside a segment that is fair for sure: 0.03 / 1.04 x 1.
+    likely = [BIASED._replace(share=0.03), FAIR._replace(share=0.01)]
+    assert SCORER.value(likely, Options()) == pytest.approx(0.03)
+    assert SCORER.value([*likely, placed(1, result="no")], Options()) == pytest.approx(0.03 / 1.04)
+    assert SCORER.value([FAIR._replace(share=0.0)], Options()) == 0.0
 
 
 @given(st.lists(st.sampled_from([FAIR, BIASED])), st.floats(0.001, 1_000_000))

@@ -33,6 +33,13 @@ def test_worked_examples(contradicted: int, unsupported: int, clean: int, score:
     assert scaled(value, 1.0) == score
 
 
+def test_a_text_that_hardly_claims_anything_scores_little() -> None:
+    # No claim at all with 0.9: 0.06 / 0.1 x (1 - 0.9).
+    likely = [UNSUPPORTED._replace(share=0.06), CLEAN._replace(share=0.04)]
+    assert SCORER.value(likely, Options()) == pytest.approx(0.06)
+    assert SCORER.value([CLEAN._replace(share=0.0)], Options()) == 0.0
+
+
 @given(st.lists(st.sampled_from([CLEAN, CONTRADICTED, UNSUPPORTED])), st.floats(0.001, 1_000_000))
 def test_the_score_is_within_its_scale_and_moves_the_right_way(verdicts: list[Verdict], scale: float) -> None:
     def value(*more: Verdict) -> float:
