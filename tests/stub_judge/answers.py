@@ -207,7 +207,7 @@ class _Writer:
         """Return the label that the words call for; one that may be unsure is about the question, if there is one."""
         if "unsure" in labels and self.question.text and not said.labels & {"unsure", "supported", "contradicted"}:
             return "yes" if said.longer & self.question.longer else "no" if said.longer else "none"
-        if "partial" in labels:
+        if "full" in labels:
             met = self.question.longer & self.answer.longer
             return "full" if met == self.question.longer else "partial" if met else "none"
         return label(labels, said)
