@@ -9,7 +9,7 @@ FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_INPUT=1
 RUN ["python", "-m", "venv", "--without-pip", "/opt/assay"]
 COPY requirements/runtime.txt /build/runtime.txt
-RUN ["pip", "--python", "/opt/assay/bin/python", "install", "--require-hashes", "--only-binary", ":all:", "-r", "/build/runtime.txt"]
+RUN ["pip", "--python", "/opt/assay/bin/python", "install", "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", "/build/runtime.txt"]
 COPY app /opt/assay/src/app
 COPY worker /opt/assay/src/worker
 RUN ["python", "-m", "compileall", "-q", "/opt/assay/src"]

