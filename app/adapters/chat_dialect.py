@@ -83,6 +83,11 @@ def about_logprobs(complaint: Complaint) -> bool:
     return complaint.mentions("logprob")
 
 
+def about_format(complaint: Complaint) -> bool:
+    """Return whether the parameter that asks for JSON is named in the complaint."""
+    return complaint.names("response_format")
+
+
 _FEW_LOGPROBS = 5  # as many as any known provider gives that gives them at all
 
 _FORMAT_WORDS = (

@@ -7,7 +7,7 @@ import orjson
 import structlog
 
 from app.adapters.chat_complaint import read_complaint
-from app.adapters.chat_dialect import Dialect, about_logprobs
+from app.adapters.chat_dialect import Dialect, about_format, about_logprobs
 from app.adapters.chat_failures import failure, no_completion, refused_by_filter
 from app.adapters.chat_outcome import Answer, CallFailed, Outcome
 from app.adapters.chat_payload import chat_payload
@@ -29,6 +29,8 @@ log = structlog.get_logger(__name__)
 # Statuses whose complaint may be about how the request was put rather than about what it asks.
 _TEACHING = {400, 404, 415, 422, 501}
 _TEACHING_ABOUT_LOGPROBS = {403, 500}
+# Servers that check requests in their own code answer 500 to a format they don't know.
+_TEACHING_ABOUT_FORMAT = {500}
 
 
 class _DialectRefused(Exception):
@@ -200,6 +202,8 @@ class ChatHttpModel:
         failed = failure(answer, complaint, key_name=self._spec.key_name, retry_after_s=wait_s)
         teaches = answer.status in _TEACHING and not failed.retry and failed.becomes is not ContextOverflow
         if answer.status in _TEACHING_ABOUT_LOGPROBS and dialect.most_logprobs and about_logprobs(complaint):
+            teaches = True
+        if answer.status in _TEACHING_ABOUT_FORMAT and about_format(complaint):
             teaches = True
         narrower = dialect.without(complaint) if teaches else None
         if narrower is not None:

@@ -343,6 +343,18 @@ async def test_a_judge_without_logprobs_is_not_asked_for_them_again(answer: http
     assert harness.waits == []
 
 
+async def test_a_server_that_breaks_over_an_unknown_format_is_asked_in_a_simpler_one() -> None:
+    broken = "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': 'Input should be text'}"
+    harness = Harness(in_turn(refusal(500, broken), completion()))
+
+    for _ in range(2):
+        await harness.model.complete(PROMPT, deadline=harness.deadline)
+
+    formats = [body["response_format"]["type"] for body in harness.bodies]
+    assert formats == ["json_schema", "json_object", "json_object"]
+    assert harness.waits == []
+
+
 @pytest.mark.parametrize("status", [403, 500])
 async def test_other_complaints_teach_nothing_in_passing(status: int) -> None:
     harness = Harness(in_turn(refusal(status, "the temperature is wrong")), max_retries=0)
