@@ -42,8 +42,8 @@ def test_the_answer_is_the_one_in_the_docs(service: RunningApp, replies: Replies
 
 
 def test_every_scorer_that_comes_with_assay_has_an_example(service: RunningApp) -> None:
-    scorers = service.client.get("/v1/scorers", params={"limit": 100}).json()["items"]
-    assert {one["scorerId"] for one in scorers} - {"medical-claims", "support-tone"} == EXAMPLES.keys()
+    scorers = service.client.get("/v1/scorers").json()["items"]
+    assert {one["id"] for one in scorers} - {"medical-claims", "support-tone"} == EXAMPLES.keys()
 
 
 def test_the_page_shows_the_examples() -> None:
