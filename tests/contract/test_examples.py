@@ -7,7 +7,7 @@ import redis
 
 from app.adapters.embedded_valkey import EmbeddedValkey
 from tests.contract.running import RunningApp
-from tests.examples.example import Example, lasting, read_examples
+from tests.examples.example import Example, lasting, model_of, read_examples
 from tests.examples.judge import JudgeServer, Replies
 from tests.examples.page import PAGE, page
 from tests.examples.service import example_settings
@@ -27,7 +27,7 @@ def replies() -> Replies:
 def service(valkey_server: EmbeddedValkey, replies: Replies) -> Iterator[RunningApp]:
     with redis.Redis.from_url(valkey_server.url) as client:
         client.flushall()
-    model = next(example.judge.model for example in EXAMPLES.values() if example.judge)
+    model = model_of(EXAMPLES.values())
     with JudgeServer(replies) as url, RunningApp(example_settings(valkey_server.url, url, model)) as api:
         yield api
 
@@ -36,8 +36,8 @@ def service(valkey_server: EmbeddedValkey, replies: Replies) -> Iterator[Running
 def test_the_answer_is_the_one_in_the_docs(service: RunningApp, replies: Replies, example: Example) -> None:
     replies.unknown.clear()
     answer = service.score(example.scorer, cache="off", **example.request)
-    assert answer.status_code == 200
     assert not replies.unknown, AGAIN.format(example.scorer)
+    assert answer.status_code == 200
     assert lasting(answer.json()) == example.answer, AGAIN.format(example.scorer)
 
 

@@ -1,10 +1,9 @@
 """One example: a request as callers send it, what the judge replied to each prompt, and the answer."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-from pydantic import Field
 
 from app.domain.model import Model
 
@@ -37,7 +36,7 @@ class Example(Model):
     scorer: str
     request: dict[str, Any]
     judge: RecordedJudge | None = None
-    answer: dict[str, Any] | None = Field(None)
+    answer: dict[str, Any] | None = None
 
     @property
     def path(self) -> Path:
@@ -54,6 +53,11 @@ def read_examples() -> dict[str, Example]:
     """Return all examples by scorer, in the order of their names."""
     read = [Example.model_validate_json(path.read_bytes()) for path in sorted(FOLDER.glob("*.json"))]
     return {example.scorer: example for example in read}
+
+
+def model_of(examples: Iterable[Example]) -> str:
+    """Return the model that was asked."""
+    return next(example.judge.model for example in examples if example.judge and example.judge.exchanges)
 
 
 def lasting(run: dict[str, Any]) -> dict[str, Any]:

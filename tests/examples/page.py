@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests.examples.example import ROOT, Example
+from tests.examples.example import ROOT, Example, model_of
 
 PAGE = ROOT / "docs/examples.md"
 _INTRODUCTION = """\
@@ -29,8 +29,7 @@ asks any OpenAI-compatible endpoint again, and writes this page.
 def page(examples: Iterable[Example]) -> str:
     """Return the whole page as Markdown."""
     examples = list(examples)
-    judge = next(example.judge.model for example in examples if example.judge and example.judge.exchanges)
-    parts = [_INTRODUCTION.replace("JUDGE", judge), _table(examples), *map(_section, examples)]
+    parts = [_INTRODUCTION.replace("JUDGE", model_of(examples)), _table(examples), *map(_section, examples)]
     return "\n".join(parts)
 
 
@@ -51,7 +50,7 @@ def _score(run: Mapping[str, Any]) -> str:
 
 def _section(example: Example) -> str:
     request = f"POST /v1/scorers/{example.scorer}/runs\n\n{_json(example.request)}"
-    shown = {name: value for name, value in _answer(example).items() if value not in (None, [], {}, False)}
+    shown = {name: value for name, value in _answer(example).items() if value not in (None, [], {})}
     return f"## {example.scorer}\n\n```http\n{request}\n```\n\n```json\n{_json(shown)}\n```\n"
 
 

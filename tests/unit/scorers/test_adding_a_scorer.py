@@ -1,16 +1,15 @@
 """The scorer in docs/adding-a-scorer.md works as it stands there."""
 
-import json
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from app.domain.request import Strategy
 from app.domain.run import RunStatus
 from app.judge.scorer import Scorer
-from app.ports import Prompt
-from tests.unit.fakes import ScriptedModel
+from tests.unit.fakes import Obedient, ScriptedModel
 from tests.unit.judge.runs import Bench
 
 PAGE = (Path(__file__).parents[3] / "docs/adding-a-scorer.md").read_text(encoding="utf-8")
@@ -26,19 +25,16 @@ def scorer() -> Scorer:
     return found
 
 
-def reply(prompt: Prompt) -> str:
-    if prompt.name == "reason":
-        return json.dumps({"reason": "One of two is rude."})
-    field = "label" if "label" in json.dumps(prompt.schema) else "verdict"
-    verdicts = [{"n": 1, "reason": "Kind.", field: "yes"}, {"n": 2, "reason": "Rude.", field: "no"}]
-    if field == "label":
-        verdicts = [{name: value for name, value in verdict.items() if name != "reason"} for verdict in verdicts]
-    return json.dumps({"verdicts": verdicts})
+def choose(line: str, labels: list[str]) -> str:
+    yes, no = labels
+    return no if "Go away" in line else yes
 
 
 @pytest.mark.anyio
-async def test_it_scores_by_the_share_of_polite_segments(scorer: Scorer) -> None:
-    run = await Bench(ScriptedModel(reply)).score("Thank you very much. Go away now.", scorer)
+@pytest.mark.parametrize("strategy", Strategy)
+async def test_it_scores_by_the_share_of_polite_segments(scorer: Scorer, strategy: Strategy) -> None:
+    bench = Bench(ScriptedModel(Obedient(choose)))
+    run = await bench.score("Thank you very much. Go away now.", scorer, options={"strategy": strategy.value})
     assert run.error is None
     assert (run.status, run.score, run.interpretation) == (RunStatus.COMPLETED, 0.5, "partly polite")
     assert run.analyze_step_result is not None
